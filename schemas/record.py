@@ -1,0 +1,290 @@
+"""The record of a run: the one source that later verbs read. Fields are numbered as auditors ask for them.
+
+The record is written as canonical JSON (RFC 8785). Numbers that JSON can't hold stand as text: infinities and NaN
+as ``infinite``, ``-infinite`` and ``nan``, whole numbers beyond 2**53 - 1 as their digits.
+"""
+
+import json
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, JsonValue, model_validator
+from pydantic_core import PydanticCustomError
+
+from schemas.base import Contract
+from schemas.tables import Metric
+
+SCHEMA_VERSION = 1
+
+Status = Literal["running", "completed", "failed", "interrupted"]
+Release = Literal["raw", "internal", "releasable"]
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256, lower-case hexadecimal")]
+Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$", description="UTC, ISO 8601")]
+Count = Annotated[int, Field(ge=0)]
+Facts = dict[str, JsonValue]
+
+
+class SweepJob(Contract):
+    """The sweep that a run is part of."""
+
+    sweep: str = Field(description="id of the sweep")
+    job: Count = Field(description="number of the job in it")
+
+
+class Failure(Contract):
+    """Why a run did not complete."""
+
+    type: str = Field(description="type of the exception")
+    message: str | None = Field(
+        description="the runner's own sentences, which hold no cell values; null where a library's message is withheld"
+    )
+    stage: str | None = Field(description="stage that it happened in")
+    frames: list[str] = Field(default=[], description="file:line function, outermost first")
+
+
+class Agent(Contract):
+    """Who answers for the run."""
+
+    responsible: str | None = Field(description="declared responsible person")
+
+
+class ConfigFile(Contract):
+    """A file that the configuration was composed from."""
+
+    path: str
+    sha256: Digest
+
+
+class Plugin(Contract):
+    """A component that another distribution brought."""
+
+    kind: str
+    name: str
+    distribution: str
+    version: str | None = None
+
+
+class Invocation(Contract):
+    """How the run was asked for."""
+
+    argv: list[str] = Field(description="the command line, secrets masked")
+    overrides: list[str] = Field(description="overrides as given, secrets masked")
+    choices: dict[str, str] = Field(description="the chosen option of each group")
+    files: list[ConfigFile] = Field(description="source files of the configuration")
+    plugins: list[Plugin] = Field(default=[], description="components of other distributions that were registered")
+
+
+class Configuration(Contract):
+    """What the run was told."""
+
+    resolved: Facts = Field(description="the composed configuration, resolved, secrets masked")
+    sha256: Digest = Field(description="of the canonical form of resolved")
+    as_written: str = Field(description="the composed configuration before interpolation (YAML), secrets masked")
+
+
+class Code(Contract):
+    """The code that ran. The git facts are null outside a checkout, or where git does not answer."""
+
+    package: str
+    version: str
+    commit: str | None = Field(description="git commit of the checkout")
+    dirty: bool | None = Field(description="the code differed from that commit, or held untracked files")
+    diff_sha256: Digest | None = Field(description="of the differences; null when there were none")
+
+
+class Environment(Contract):
+    """Where it ran."""
+
+    python: str
+    implementation: str
+    os: str
+    machine: str
+    cpu: str | None
+    cores: Count | None = Field(description="cores that the process may use")
+    threads: dict[str, str] = Field(description="thread limits set in the environment")
+    gpu: str | None = Field(description="null: none was used")
+    distributions: dict[str, str] = Field(description="installed distributions and their versions")
+    distributions_sha256: Digest = Field(description="of the canonical form of distributions")
+
+
+class Randomness(Contract):
+    """Where chance came from."""
+
+    seed: int | str = Field(description="root seed")
+    streams: dict[str, int] = Field(default={}, description="derived seed by purpose")
+    flags: Facts = Field(default={}, description="determinism flags")
+
+
+class Input(Contract):
+    """A source that was read."""
+
+    uri: str = Field(description="path as given, or URI, secrets masked")
+    bytes: Count | None = Field(description="null where the source is no file")
+    sha256: Digest | None
+    rows: Count
+    columns: Count
+
+
+class Dataset(Contract):
+    """The table as declared, and what was read of it."""
+
+    name: str
+    synthetic: bool = Field(description="the rows are made up")
+    schema_sha256: Digest = Field(description="of the canonical form of the dataset schema without its source")
+    inputs: list[Input] = Field(default=[])
+    missing: dict[str, dict[str, Count]] = Field(default={}, description="cells per column and missing marker")
+
+
+class Protection(Contract):
+    """Data protection as declared by those responsible; shown even when empty."""
+
+    purpose: str | None = None
+    legal_basis: str | None = None
+    controller: str | None = None
+    recipient: str | None = None
+    release_model: Literal["public", "agreement", "enclave"] | None = None
+    data_subjects: list[str] = Field(default=[], description="categories of persons in the table")
+    retention_date: str | None = None
+    dpia_reference: str | None = None
+    next_review_date: str | None = None
+
+
+class Flow(Contract):
+    """Rows and columns in and out. Once the run has an output, everything in between is accounted for."""
+
+    rows_in: Count
+    rows_out: Count | None = Field(default=None, description="rows released; null where nothing was")
+    dropped_rows: dict[str, Count] = Field(default={}, description="rows left out, by reason")
+    columns_in: list[str]
+    columns_out: list[str] | None = Field(default=None, description="columns released; null where nothing was")
+    dropped_columns: dict[str, str] = Field(default={}, description="columns left out, each with its reason")
+
+    @model_validator(mode="after")
+    def _accounted_for(self) -> Self:
+        dropped = sum(self.dropped_rows.values())
+        if self.rows_out is not None and self.rows_in - dropped != self.rows_out:
+            raise PydanticCustomError(
+                "flow",
+                "{rows_in} rows in, {dropped} dropped with a reason and {rows_out} out do not add up",
+                {"rows_in": self.rows_in, "dropped": dropped, "rows_out": self.rows_out},
+            )
+        if self.columns_out is not None:
+            unexplained = (set(self.columns_in) - set(self.dropped_columns)) ^ set(self.columns_out)
+            if unexplained:
+                raise PydanticCustomError(
+                    "flow", "columns without a reason: {names}", {"names": ", ".join(sorted(unexplained))}
+                )
+        return self
+
+
+class Anonymization(Contract):
+    """How the release was made, and what was measured on it."""
+
+    method: str
+    parameters: Facts
+    transformation: Facts = Field(default={}, description="what was done: hierarchies, levels, classes; no cell values")
+    suppressed: Count = Field(description="rows suppressed whole")
+    before: Facts = Field(description="measured on the rows before")
+    after: Facts = Field(description="measured on what is released")
+
+
+class Stage(Contract):
+    """One stage that finished."""
+
+    name: str
+    started: Moment
+    seconds: float = Field(ge=0)
+    inputs: dict[str, Digest] = Field(default={}, description="digest of each value taken")
+    outputs: dict[str, Digest] = Field(default={}, description="digest of each value made")
+
+
+class Validation(Contract):
+    """One check of a table against its schema."""
+
+    table: str = Field(description="the table checked: input or release")
+    name: str
+    column: str | None
+    rows_checked: Count
+    failures: Count
+
+
+class Output(Contract):
+    """One file of the run folder."""
+
+    path: str = Field(description="relative to the run folder, with forward slashes")
+    media_type: str
+    bytes: Count
+    sha256: Digest
+    release: Release = Field(
+        description="raw: holds or reveals raw rows; internal: for those who ran it; releasable: made to leave"
+    )
+    rows: Count | None = Field(description="rows of a table; null for what is none")
+
+
+class SignOff(Contract):
+    """Slot for the person who accepts the run."""
+
+    by: str | None = None
+    date: str | None = None
+    remark: str | None = None
+
+
+class Record(Contract):
+    """All that a run says of itself. ``outputs`` lists every other file of its folder."""
+
+    schema_version: Literal[1] = Field(description="1 · version of this schema")
+    run_id: str = Field(description="1 · made once, at the start: UTC time and a random part")
+    name: str = Field(description="1 · name of the run, its folder")
+    parent: SweepJob | None = Field(description="1 · sweep and job, when part of a sweep")
+    status: Status = Field(description="1 · how it ended")
+    error: Failure | None = Field(description="1 · why it did not complete")
+    started: Moment = Field(description="1 · start")
+    ended: Moment | None = Field(description="1 · end; null while running")
+    agent: Agent = Field(description="2 · who answers for it")
+    invocation: Invocation = Field(description="3 · how it was asked for")
+    configuration: Configuration = Field(description="4 · what it was told")
+    code: Code = Field(description="5 · what ran")
+    environment: Environment = Field(description="6 · where it ran")
+    randomness: Randomness = Field(description="7 · where chance came from")
+    dataset: Dataset = Field(description="8 · what was read")
+    protection: Protection = Field(description="9 · data protection, as declared")
+    flow: Flow | None = Field(default=None, description="10 · rows and columns in and out")
+    anonymization: Anonymization | None = Field(default=None, description="11 · how the release was made")
+    stages: list[Stage] = Field(default=[], description="14 · stages that finished")
+    validation: list[Validation] = Field(default=[], description="15 · checks, without values")
+    metrics: list[Metric] = Field(default=[], description="16 · figures; the rows of metrics.csv")
+    outputs: list[Output] = Field(default=[], description="17 · every other file of the run folder")
+    warnings: list[str] = Field(default=[], description="18 · what a reader should know")
+    limits: list[str] = Field(default=[], description="18 · what is not claimed")
+    sign_off: SignOff = Field(default=SignOff(), description="18 · to be filled in by a person, outside the record")
+    record_sha256: Digest = Field(description="19 · of the canonical form of the record without this field")
+
+    @model_validator(mode="after")
+    def _status_holds_together(self) -> Self:
+        if (self.status == "running") != (self.ended is None):
+            raise PydanticCustomError("record", "a run has an end exactly when it is not running")
+        if (self.status in {"failed", "interrupted"}) != (self.error is not None):
+            raise PydanticCustomError("record", "a run has an error exactly when it failed or was interrupted")
+        return self
+
+
+class Event(Contract):
+    """One line of events.jsonl."""
+
+    sequence: int = Field(ge=1, description="1 for the first line")
+    time: Moment
+    event: str
+    stage: str = Field(description="empty for the run as a whole")
+    facts: Facts = Field(description="counts and names, never cell values")
+    previous: Digest = Field(description="SHA-256 of the line before without its line end; 64 zeros for the first")
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the record."""
+    schema = Record.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def json_schema_text() -> str:
+    """Return the text of ``record.schema.json``, which stands beside this module."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"

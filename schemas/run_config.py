@@ -1,0 +1,91 @@
+"""The frame of a run's configuration: the top-level keys of ``conf/config.yaml`` and their types.
+
+What stands inside a section of a group (model, anonymization, ...) is told by the declaration of the component it
+names; the runner joins the two.
+"""
+
+from datetime import date
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from schemas.base import Contract
+from schemas.dataset import DatasetSchema
+from schemas.declaration import Declaration
+
+MAX_SEED = 2**53 - 1
+"""The largest whole number that JSON readers agree on."""
+
+RESERVED_NAMES = frozenset({"sweeps"})
+"""Folders under ``output.dir`` that a run can't be called after."""
+
+
+def _iso_date(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise PydanticCustomError("date", "must be an ISO date such as 2031-12-31") from None
+    return text
+
+
+def _folder_name(text: str) -> str:
+    plain = text.isascii() and text[:1].isalnum() and text.replace("-", "").replace("_", "").replace(".", "").isalnum()
+    if not plain or len(text) > 100 or text.endswith("."):
+        raise PydanticCustomError(
+            "folder",
+            "must be a plain folder name: letters, digits, '-', '_' and '.', a letter or digit first, 100 at most",
+        )
+    if text in RESERVED_NAMES:
+        raise PydanticCustomError("folder", "is kept for sweeps; choose another name")
+    return text
+
+
+IsoDate = Annotated[str, AfterValidator(_iso_date)]
+FolderName = Annotated[str, AfterValidator(_folder_name)]
+
+
+class Output(Contract):
+    """Where runs are kept."""
+
+    dir: str = Field(min_length=1, description="folder of all runs; relative to the folder the command is started in")
+
+
+class EncoderSettings(Contract):
+    """How the table becomes numbers for a model."""
+
+    learn: bool = Field(description="learn undeclared categories and bounds from train rows")
+
+
+class Protection(Contract):
+    """What the people responsible declare about the run; shown in the record even when empty."""
+
+    responsible: str | None = Field(default=None, description="person who answers for this run")
+    purpose: str | None = None
+    legal_basis: str | None = None
+    controller: str | None = None
+    recipient: str | None = None
+    release_model: Literal["public", "agreement", "enclave"] | None = None
+    data_subjects: list[str] = Field(default=[], description="categories of persons in the table")
+    retention_date: IsoDate | None = None
+    dpia_reference: str | None = None
+    next_review_date: IsoDate | None = None
+
+
+class RunConfig(Contract):
+    """One run, whole: the frame, the dataset's schema and the declarations of all chosen components."""
+
+    name: FolderName = Field(description="folder under output.dir that the run is kept in")
+    seed: int = Field(ge=0, le=MAX_SEED, description="root of every random stream")
+    debug: bool = Field(description="show a library's own error text on the terminal")
+    show_values: bool = Field(description="let error messages on the terminal show cell values")
+    output: Output
+    encoder: EncoderSettings
+    protection: Protection
+    dataset: DatasetSchema
+    model: Declaration
+    anonymization: Declaration
+    minimization: Declaration
+    federation: Declaration
+    dp: Declaration
+    risk: Declaration

@@ -1,0 +1,32 @@
+"""How names and row numbers stand in messages."""
+
+import unicodedata
+from collections.abc import Sequence
+
+SHOWN = 10
+"""How many row numbers or names a message lists."""
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
+
+
+def shown(name: str) -> str:
+    r"""Return a name in quotes, invisible characters and odd blanks as escapes such as ``\ufeff``."""
+    return "'" + "".join(_escaped(character) for character in name) + "'"
+
+
+def _escaped(character: str) -> str:
+    kind = unicodedata.category(character)
+    if kind in _INVISIBLE or (kind == "Zs" and character != " "):
+        return character.encode("unicode_escape").decode()
+    return character
+
+
+def listed(rows: Sequence[int]) -> str:
+    """Return ``data row 2``, ``data rows 2, 3`` or the first ten and ``...``; rows count from 1 below the header."""
+    first = ", ".join(str(row) for row in rows[:SHOWN])
+    return f"data row{'s' if len(rows) > 1 else ''} {first}{', ...' if len(rows) > SHOWN else ''}"
+
+
+def names(some: Sequence[str]) -> str:
+    """Return names in quotes, all of them: a list that is cut short costs the reader a second run."""
+    return ", ".join(shown(name) for name in some)
