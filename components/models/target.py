@@ -1,0 +1,167 @@
+"""The column a model learns: its classes in declared order, and the way to numbers and back."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from components.data.features import floats, positions_among
+from components.models.declarations import Task
+from schemas.base import Contract
+from schemas.dataset import NUMERIC, TEXT_LIKE, Column, DatasetSchema, DType
+from schemas.faults import ConfigurationError, DataError, Fault
+
+CLASS_LIMIT = 100
+"""Most classes that the bounds of an integer column are spelled out to."""
+
+Numbers = npt.NDArray[Any]
+
+
+class Target(Contract):
+    """A target column.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    task : {"classification", "regression"}
+    dtype : str
+        Its dtype in the schema.
+    classes : tuple of str, bool or int
+        In declared order (booleans: false, true; integers: from the lower to the upper bound); empty for regression.
+        The last of two is the positive one.
+    learned : bool
+        The classes come from rows, since the schema declares none.
+    unit : str
+        Unit of a regression target.
+    """
+
+    column: str
+    task: Task
+    dtype: DType
+    classes: tuple[str, ...] | tuple[bool, ...] | tuple[int, ...] = ()
+    learned: bool = False
+    unit: str = ""
+
+    @classmethod
+    def from_schema(cls, schema: DatasetSchema, learn_from: pd.DataFrame | None = None) -> Self:
+        """Return the target of a schema; undeclared classes are taken from rows if there are any."""
+        wrong = faults(schema)
+        if wrong:
+            raise ConfigurationError(wrong)
+        column = _column(schema)
+        classes = () if schema.task == "regression" else _declared(column)
+        learned = schema.task == "classification" and not classes
+        if learned:
+            if learn_from is None:
+                raise ConfigurationError(_undeclared(column))
+            classes = _observed(column, learn_from)
+        return cls(
+            column=column.name,
+            task=schema.task or "regression",
+            dtype=column.dtype,
+            classes=classes,
+            learned=learned,
+            unit=column.unit or "" if schema.task == "regression" else "",
+        )
+
+    def encode(self, frame: pd.DataFrame) -> Numbers:
+        """Return the target of each row as a number.
+
+        Returns
+        -------
+        numpy.ndarray, shape (rows,)
+            Position among the classes (int64; -1 for a value that is none of them), or the number itself (float64).
+
+        Raises
+        ------
+        DataError
+            The column is absent, or cells are missing.
+        """
+        if self.column not in frame.columns:
+            raise DataError(Fault(f"column '{self.column}'", "not in the table", "it is the target"))
+        cells = frame[self.column]
+        missing = int(cells.isna().sum())
+        if missing:
+            raise DataError(
+                Fault(
+                    f"column '{self.column}'",
+                    f"{missing} of {len(cells)} cells are missing",
+                    "a target has none",
+                    "set dataset.missing.rows=drop",
+                )
+            )
+        if self.task == "regression":
+            return floats(cells)
+        if self.dtype in TEXT_LIKE:
+            return positions_among(cells, self.classes).astype(np.int64)  # type: ignore[arg-type]  # texts here
+        return pd.Index(self.classes, dtype=np.int64).get_indexer(pd.Index(cells, dtype=np.int64)).astype(np.int64)
+
+    def decode(self, numbers: Numbers) -> Numbers:
+        """Return the values that `numbers`, as `encode` gives them, stand for."""
+        if self.task == "regression":
+            return np.asarray(numbers, dtype=np.float64).reshape(len(numbers))
+        dtype: Any = {"boolean": np.bool_, "integer": np.int64}.get(self.dtype, object)
+        values: Numbers = np.asarray(self.classes, dtype=dtype)
+        return values[np.asarray(numbers, dtype=np.int64)]
+
+
+def faults(schema: DatasetSchema) -> list[Fault]:
+    """Return what makes the schema's target unfit for its task."""
+    if schema.task is None or schema.target is None or schema.target not in schema.names():
+        return [
+            Fault(
+                "dataset.target",
+                "a model needs a target and a task",
+                "a column of the schema; classification or regression",
+                "set dataset.target and dataset.task, or model=none",
+            )
+        ]
+    column = _column(schema)
+    if schema.task == "regression" and column.dtype not in NUMERIC:
+        return [
+            Fault("dataset.task", f"regression on a {column.dtype} column", "integer or number", _other(schema.task))
+        ]
+    if schema.task == "classification" and column.dtype not in TEXT_LIKE | {"boolean", "integer"}:
+        return [
+            Fault(
+                "dataset.task",
+                f"classification of a {column.dtype} column",
+                "text, category, ordered, boolean or integer",
+                _other(schema.task) if column.dtype == "number" else "choose another target",
+            )
+        ]
+    return []
+
+
+def _other(task: Task) -> str:
+    return f"set dataset.task={'classification' if task == 'regression' else 'regression'}"
+
+
+def _column(schema: DatasetSchema) -> Column:
+    return schema.column(schema.target or "")
+
+
+def _declared(column: Column) -> tuple[Any, ...]:
+    if column.dtype == "boolean":
+        return (False, True)
+    if column.dtype == "integer" and isinstance(column.min, int) and isinstance(column.max, int):
+        return tuple(range(column.min, column.max + 1)) if column.max - column.min < CLASS_LIMIT else ()
+    return tuple(column.values or ())  # noqa: PD011  # a list of the schema, no frame
+
+
+def _observed(column: Column, rows: pd.DataFrame) -> tuple[Any, ...]:
+    found = rows[column.name].dropna().unique().tolist() if column.name in rows.columns else []
+    return tuple(sorted(map(int if column.dtype == "integer" else str, found)))
+
+
+def _undeclared(column: Column) -> Fault:
+    key = f"dataset.columns.{column.name}."
+    return Fault(
+        f"column '{column.name}'",
+        "the target declares no classes",
+        f"integers: bounds at most {CLASS_LIMIT} apart; others: values",
+        f"set {key}{'min and .max' if column.dtype == 'integer' else 'values'}, or encoder.learn=true "
+        "(the model file then holds facts of rows)",
+    )
