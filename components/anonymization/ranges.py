@@ -1,0 +1,149 @@
+"""What covers a class: the range or the set of all its values, as text, and the value that stands for it in training.
+
+``[20, 29]`` is a range of numbers or dates, both ends included and both actual; ``{a, b}`` a set of values in declared
+order; ``missing`` in braces says that cells are missing; one value alone stands as it is. In a set, a value that could
+be mistaken for this notation is quoted.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from components.anonymization.coding import MISSING, Attribute, BoolArray, IntArray, take
+from components.anonymization.representatives import Published, actual, counted
+from schemas.dataset import Column
+
+TextArray = npt.NDArray[np.object_]
+_MISTAKABLE = r'[,{}\[\]"]|^\s|\s$|^missing$'
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """The values of each class, without missing: ``codes[starts[i] : starts[i] + sizes[i]]``, in order."""
+
+    codes: IntArray
+    starts: IntArray
+    sizes: IntArray
+
+    @property
+    def empty(self) -> BoolArray:
+        return np.asarray(self.sizes == 0)
+
+    def at(self, place: IntArray) -> IntArray:
+        """Return one value per class, missing where a class has none."""
+        chosen = self.codes[np.minimum(self.starts + np.maximum(place, 0), len(self.codes) - 1)]
+        return np.where(self.empty, MISSING, chosen)
+
+
+def covering(attribute: Attribute, classes: IntArray, n_classes: int, missing: str) -> Published:
+    """Publish, as text, what covers all values of a class.
+
+    Parameters
+    ----------
+    attribute : Attribute
+        Of one column.
+    classes : ndarray of int, shape (n,)
+    n_classes : int
+    missing : {"own_value", "ignore"}
+        Whether missing cells show as a member. Where all cells of a class are missing they stay so.
+
+    Notes
+    -----
+    In training a range is its midpoint (rounded down for whole numbers and dates), a set of ordered values its lower
+    middle member, any other set its likeliest member when every row's set is shared out evenly among its members:
+    all can be told from the release alone.
+    """
+    counts = counted(attribute, classes, n_classes)
+    hole = counts.codes == 0
+    sizes = np.bincount(counts.classes[~hole], minlength=n_classes)
+    members = _Members(counts.codes[~hole] - 1, np.cumsum(sizes) - sizes, sizes)
+    if members.empty.all():
+        return actual(attribute, np.full(n_classes, MISSING), classes)[0]
+    gap = (counts.total(hole) > 0) & ~members.empty
+    shows_gap = gap if missing == "own_value" else np.zeros(n_classes, dtype=np.bool_)
+    if attribute.kind == "number":
+        labels = _range_texts(attribute, members, shows_gap)
+        training = _midpoints(attribute, members)
+    else:
+        labels = _set_texts(attribute, members, shows_gap)
+        place = (sizes - 1) // 2 if attribute.kind == "ordered" else _likeliest(attribute, members, classes)
+        training = attribute.cells(members.at(place))[0]
+    return Published(
+        column=attribute.columns[0],
+        cells=_text(labels, members.empty).take(classes),
+        training=take(training, classes),
+        changed=float(np.mean(((sizes > 1) | gap)[classes])),
+        generalised=True,
+    )
+
+
+def texts(values: Any, column: Column) -> TextArray:
+    """Write values as text: dates as ISO 8601, the rest as they print."""
+    if column.dtype == "date":
+        return np.datetime_as_string(np.asarray(values, dtype="datetime64[D]")).astype(object)
+    if column.dtype == "datetime":
+        moments = pd.DatetimeIndex(values)
+        stamps = np.datetime_as_string(moments.tz_localize(None).to_numpy(), unit="us").astype(object)
+        return np.asarray(stamps + ("" if moments.tz is None else "Z"), dtype=object)
+    if column.dtype in {"integer", "number"}:
+        return np.asarray(values).astype(str).astype(object)
+    return np.asarray(pd.Series(values).astype(str), dtype=object)
+
+
+def _text(labels: TextArray, empty: BoolArray) -> Any:
+    labels[empty] = None
+    return pd.array(labels, dtype="string")
+
+
+def _range_texts(attribute: Attribute, members: _Members, gap: BoolArray) -> TextArray:
+    column = attribute.columns[0]
+    labels = np.full(len(members.sizes), "", dtype=object)
+    some = np.flatnonzero(~members.empty)
+    low, high = members.at(np.zeros_like(members.sizes))[some], members.at(members.sizes - 1)[some]
+    ends = [texts(attribute.cells(codes)[0], column) for codes in (low, high)]
+    labels[some] = np.where(low == high, ends[0], "[" + ends[0] + ", " + ends[1] + "]")
+    return np.where(gap, "{" + labels + ", missing}", labels)
+
+
+def _set_texts(attribute: Attribute, members: _Members, gap: BoolArray) -> TextArray:
+    plain = texts(attribute.domain()[0], attribute.columns[0])
+    quoted = pd.Series(plain, dtype="str")
+    odd = quoted.str.contains(_MISTAKABLE)
+    quoted = quoted.where(~odd, '"' + quoted.str.replace('"', '""', regex=False) + '"')
+    offsets = np.append(members.starts, len(members.codes)).astype(np.int32)
+    listed = pa.ListArray.from_arrays(offsets, pa.array(quoted, pa.string()).take(pa.array(members.codes)))
+    inner = np.asarray(pc.binary_join(listed, ", ").to_numpy(zero_copy_only=False), dtype=object)
+    inner = np.where(gap, inner + ", missing", inner)
+    alone = (members.sizes == 1) & ~gap
+    labels = "{" + inner + "}"
+    labels[alone] = plain[members.codes[members.starts[alone]]]
+    return np.asarray(labels, dtype=object)
+
+
+def _midpoints(attribute: Attribute, members: _Members) -> Any:
+    """Return the midpoint of each class's range, in the column's own dtype."""
+    (low,) = attribute.cells(members.at(np.zeros_like(members.sizes)))
+    (high,) = attribute.cells(members.at(members.sizes - 1))
+    if attribute.columns[0].dtype == "number":
+        return low + (high - low) / 2
+    half = low + (high - low) // 2
+    if attribute.columns[0].dtype == "date":
+        return half.astype("datetime64[D]").astype(low.dtype)
+    return half
+
+
+def _likeliest(attribute: Attribute, members: _Members, classes: IntArray) -> IntArray:
+    """Return, per class, the place of the member with the largest even share of all rows, the first among equals."""
+    class_of = np.repeat(np.arange(len(members.sizes)), members.sizes)
+    shares = np.bincount(classes, minlength=len(members.sizes))[class_of] / members.sizes[class_of]
+    weight = np.round(np.bincount(members.codes, weights=shares, minlength=attribute.size), 6)
+    order = np.lexsort((members.codes, -weight[members.codes], class_of))
+    first = np.zeros_like(members.sizes)
+    some = ~members.empty
+    first[some] = order[members.starts[some]] - members.starts[some]
+    return first

@@ -1,0 +1,1 @@
+"""Risk of what leaves: of a released table now, of models later."""

@@ -1,0 +1,146 @@
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.anonymization import measure
+from components.anonymization.measurement import SUPPRESSED
+from schemas.dataset import DatasetSchema
+from schemas.tables import METRICS
+
+
+def text_schema(*names: str, **more: object) -> DatasetSchema:
+    columns = {name: {"dtype": "text", "role": "quasi_identifier", "nullable": True} for name in names}
+    return DatasetSchema.model_validate({"name": "t", "source": None, "columns": columns, **more})
+
+
+def figures(frame, schema, whole=None, persons=None):
+    found = measure(frame, schema, whole, persons=persons)
+    flat = {
+        "k": found.k,
+        "k_rows": found.k_rows,
+        "k_wildcard": found.k_wildcard,
+        "classes": found.classes,
+        "suppressed": found.suppressed,
+        "arirec": found.risk.arirec,
+        "mean": found.risk.prosecutor_mean,
+        "below_11": found.risk.above["0.09"],
+    }
+    names = ("l_distinct", "l_entropy", "alpha", "t", "t_released")
+    return flat | {
+        column: {name: getattr(one, name) for name in names} for column, one in found.columns.items() if one.sensitive
+    }
+
+
+def assert_alike(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=1e-9), name
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_agrees_with_the_definitions(data, any_tables, slow):
+    table = data.draw(any_tables())
+    persons = table.frame["person"].tolist() if "person" in table.frame else None
+    assert_alike(figures(table.frame, table.schema), slow(table.frame, table.schema, persons=persons))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_compares_with_the_whole_table_where_there_is_one(data, any_tables, slow):
+    table = data.draw(any_tables(persons=True))
+    some = table.frame.iloc[: data.draw(st.integers(1, len(table.frame)))]
+    persons = some["person"].tolist()
+    without = some.drop(columns="person")
+    found = figures(without, table.schema, table.frame, persons)
+    assert_alike(found, slow(without, table.schema, table.frame, persons))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_the_order_of_rows_changes_no_bit_of_any_figure(data, any_tables):
+    table = data.draw(any_tables())
+    order = data.draw(st.permutations(range(len(table.frame))))
+    assert measure(table.frame.iloc[order], table.schema) == measure(table.frame, table.schema)
+
+
+def test_a_missing_value_is_its_own_and_the_wildcard_rule_stands_beside(request):
+    schema = text_schema("Region", "Status")
+    frame = pd.DataFrame({"Region": ["A"] * 5, "Status": ["S", "M", "M", "S", None]}, dtype="string")
+    found = measure(frame, schema)
+    assert (found.k, found.k_wildcard) == (1, 2)
+    assert measure(frame[:4], schema).k == 2
+    assert measure(frame.assign(Status="*"), schema).k == 5
+
+
+def test_fully_suppressed_rows_are_counted_apart():
+    rows = [("a", "x")] * 2 + [("b", "x")] * 2 + [("c", "*")] * 2 + [(SUPPRESSED, SUPPRESSED)]
+    found = measure(pd.DataFrame(rows, columns=["one", "two"], dtype="string"), text_schema("one", "two"))
+    assert (found.risk.prosecutor_max, found.risk.prosecutor_mean) == (0.5, 0.5)
+    assert (found.rows, found.suppressed, found.classes, found.k) == (7, 1, 3, 2)
+    assert found.risk.suppressed_share == pytest.approx(1 / 7)
+
+
+def test_all_rows_suppressed_leaves_no_class():
+    found = measure(pd.DataFrame({"one": ["*", "*"]}, dtype="string"), text_schema("one"))
+    assert (found.k, found.classes, found.suppressed, found.risk.suppressed_share) == (0, 0, 2, 1.0)
+
+
+def test_an_unused_category_is_no_class_and_no_value(make):
+    table = make({"region": ["north"] * 3 + ["west"] * 3, "stage": ["low", "high"] * 3})
+    found = measure(table.frame, table.schema)
+    assert found.classes == 2
+    assert found.columns["stage"].t == pytest.approx(1 / 6)  # low and high are neighbours: nobody is in the middle
+
+
+def test_a_row_of_another_person_counts_and_one_of_the_same_does_not(make):
+    table = make({"person": ["a", "a", "b", "b"], "age": [20, 20, 20, 20]}, subject_id="person")
+    found = measure(table.frame, table.schema)
+    assert (found.k, found.k_rows, found.k_persons) == (2, 4, 2)
+    assert measure(table.frame, table.schema.model_copy(update={"subject_id": None})).k == 4
+    nobody = measure(table.frame.assign(person=pd.array([None] * 4, dtype="string")), table.schema)
+    assert nobody.k == 1  # who can't be told apart may be one person
+
+
+def test_a_target_is_measured_without_being_sensitive(make):
+    table = make({"age": [20, 21], "visits": [0, 1]}, target="visits", task="classification")
+    one = measure(table.frame, table.schema).columns["visits"]
+    assert (one.sensitive, one.l_distinct, one.alpha) == (False, 1, 1.0)
+
+
+def test_categories_count_in_the_schemas_order_whatever_the_frame_says(make):
+    table = make({"age": [20, 20, 21], "stage": ["low", "middle", "high"]})
+    stored = table.frame.assign(stage=table.frame["stage"].astype(pd.CategoricalDtype(["high", "low", "middle"])))
+    assert measure(stored, table.schema) == measure(table.frame, table.schema)
+    assert measure(table.frame.assign(stage=table.frame["stage"].astype("string")), table.schema) == measure(
+        table.frame, table.schema
+    )
+
+
+def test_a_table_without_quasi_identifiers_is_one_class(make):
+    table = make({"visits": [0, 1, 2], "disease": ["flu", "flu", "angina"]})
+    found = measure(table.frame, table.schema)
+    assert (found.k, found.classes, found.columns["disease"].t) == (3, 1, 0.0)
+
+
+def test_figures_go_by_the_names_of_the_metrics_file_and_into_json(make):
+    table = make({"person": ["a", "b"], "age": [20, 20], "disease": ["flu", None]}, subject_id="person")
+    found = measure(table.frame, table.schema)
+    assert {name for name, _, _ in found.figures()} <= set(METRICS["anonymization"])
+    assert len({(name, column) for name, column, _ in found.figures()}) == len(found.figures())
+    json.dumps(asdict(found))
+
+
+def test_many_columns_of_many_values_do_not_overflow(rng):
+    frame = pd.DataFrame({f"c{number}": rng.permutation(3000).astype(float) for number in range(12)})
+    frame = pd.concat([frame, frame.iloc[:1000]], ignore_index=True)
+    columns = {name: {"dtype": "number", "role": "quasi_identifier"} for name in frame}
+    found = measure(frame, DatasetSchema.model_validate({"name": "t", "source": None, "columns": columns}))
+    assert (found.classes, found.k) == (3000, 1)
+    assert found.risk.arirec == pytest.approx((1000 * 0.5 + 2000) / 3000)
+    assert np.isclose(found.risk.prosecutor_mean, 0.75)
