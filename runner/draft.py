@@ -1,0 +1,304 @@
+"""Composing: from overrides to one tree, with all that is wrong with the command line found on the way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.defaults_list import DefaultsList
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException, MissingConfigException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from runner import keys, overrides
+from runner.options import Options, find_options
+from runner.provenance import Layer, choices, files, layers
+from runner.suggest import did_you_mean, nearest
+from schemas.faults import ConfigurationError, Fault
+
+COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError, AssertionError, RecursionError)
+"""What Hydra lets escape while it composes."""
+
+
+@dataclass
+class Draft:
+    """A composed tree that is not yet checked against its types.
+
+    Parameters
+    ----------
+    options : Options
+        The options that were there to choose from.
+    config : DictConfig
+        The tree, Hydra's own section included, made from all overrides that have no fault.
+    layers : list of Layer
+        The files and overrides it is made of.
+    defaults : DefaultsList
+        The files and choices.
+    faults : list of Fault
+        What is wrong with the overrides and files.
+    unsure : set of str
+        Sections whose option is not the one that was meant: nothing is said about what is inside.
+    """
+
+    options: Options
+    config: DictConfig
+    layers: list[Layer]
+    defaults: DefaultsList
+    faults: list[Fault] = field(default_factory=list)
+    unsure: set[str] = field(default_factory=set)
+
+    def tree(self) -> DictConfig:
+        """Return the tree without Hydra's own section."""
+        return OmegaConf.masked_copy(self.config, [str(key) for key in self.config if key != "hydra"])
+
+    def choices(self) -> dict[str, str]:
+        """Return the option chosen in each group."""
+        return choices(self.defaults)
+
+    def files(self) -> tuple[Any, ...]:
+        """Return the files that took part, with their digests."""
+        return files(self.options, self.defaults)
+
+
+@dataclass
+class _Groups:
+    """The choices of groups on the command line: those that stand, and what is wrong with the others."""
+
+    chosen: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    unsure: set[str] = field(default_factory=set)
+
+
+def draft(texts: list[str], config_dir: Any = None, primary: str | None = None) -> Draft:
+    """Compose a configuration from overrides.
+
+    Parameters
+    ----------
+    texts : list of str
+        Overrides as typed; none of them a sweep.
+    config_dir : str or Path, optional
+        The user's own folder of options.
+    primary : str, optional
+        Configuration to begin with instead of ``config``.
+
+    Returns
+    -------
+    Draft
+        With the faults that were found; a faulty override is left out of the tree.
+
+    Raises
+    ------
+    ConfigurationError
+        Nothing can be composed at all.
+    """
+    read, faults = overrides.parse(texts)
+    read, wide = _single_valued(read)
+    faults += wide
+    options = find_options(config_dir, primary, _searchpath(read))
+    for override in read:
+        override.config_loader = options.loader
+    groups, values = _sorted(read, options)
+    settled = _settle_groups(groups, options)
+    hydras = [str(one.input_line) for one in values if one.is_hydra_override()]
+    base, good_groups, broken = _composed(settled.chosen, hydras, options)
+    known, unknown = keys.check(base, [one for one in values if not one.is_hydra_override()], settled.unsure, options)
+    kept, unfit = _applied(base, known)
+    good = [*good_groups, *(text for _, text in kept)]
+    config, cause = _tried(lambda: options.compose(good), options) if kept else (base, None)
+    if config is None:
+        raise ConfigurationError([*faults, *settled.faults, *broken, *unknown, *unfit, *([cause] if cause else [])])
+    defaults = options.defaults(good)
+    taken = [fault for default in defaults.defaults if (fault := options.taken(default.config_path or "")) is not None]
+    return Draft(
+        options=options,
+        config=config,
+        layers=layers(options, defaults, [override for override, _ in kept]),
+        defaults=defaults,
+        faults=[*faults, *settled.faults, *broken, *unknown, *unfit, *taken],
+        unsure=settled.unsure,
+    )
+
+
+def _searchpath(read: list[Override]) -> str:
+    found = [str(one.input_line) for one in read if one.key_or_group == "hydra.searchpath"]
+    return found[-1] if found else ""
+
+
+def _single_valued(read: list[Override]) -> tuple[list[Override], list[Fault]]:
+    """Part the overrides with one value from those that only a sweep can take."""
+    faults = []
+    for override in read:
+        if override.is_sweep_override():
+            key, _, value = str(override.input_line).partition("=")
+            text = overrides.quoted(key, value)
+            remedy = "add -m (--multirun) to try each" + (f", or quote it to be one text: {text}" if text else "")
+            faults.append(Fault(key, "several values in a single run", remedy=remedy, source=str(override.input_line)))
+    return [one for one in read if not one.is_sweep_override()], faults
+
+
+def _sorted(read: list[Override], options: Options) -> tuple[list[Override], list[Override]]:
+    groups: list[Override] = []
+    values: list[Override] = []
+    for override in read:
+        whole = not isinstance(override.value(), dict) and options.is_group(override.key_or_group)
+        (groups if whole else values).append(override)
+    return groups, values
+
+
+def _settle_groups(groups: list[Override], options: Options) -> _Groups:
+    """Check each choice of a group; where it is faulty the nearest option stands in, so that checking can go on."""
+    settled = _Groups()
+    for override in groups:
+        group, text = override.key_or_group, str(override.input_line)
+        if override.is_delete():
+            _settle_removal(override, options, settled)
+            continue
+        given = override.value()
+        wanted = [str(part) for part in given] if isinstance(given, list) else ["null" if given is None else str(given)]
+        fault, stand_in = None, []
+        for option in wanted:
+            if options.has(group, option):
+                stand_in.append(option)
+                continue
+            similar = nearest(option, options.names(group))
+            fault = _unknown_option(group, option, similar, options, text)
+            stand_in += [similar] if similar else []
+        if fault is None:
+            misplaced, right = _sign(override, options, wanted[0])
+            settled.faults += misplaced
+            settled.chosen.append(right)
+            continue
+        settled.faults.append(fault)
+        settled.unsure |= {group} if group != "experiment" else (set() if stand_in else set(options.groups()))
+        if stand_in:
+            settled.chosen.append(f"{group}={stand_in[0]}")
+    return settled
+
+
+def _sign(override: Override, options: Options, option: str) -> tuple[list[Fault], str]:
+    """Check that a choice has a ``+`` where its group has no default, and none elsewhere; return it put right too."""
+    group, text = override.key_or_group, str(override.input_line)
+    key = override.get_key_element().lstrip("+")
+    chosen = key in options.defaults([]).overrides.known_choices
+    if not override.is_force_add() and override.is_add() != chosen:
+        return [], text
+    right = f"{key}={option}" if chosen else f"+{key}={option}"
+    return [Fault(group, "a group is added with one +, and chosen anew without", remedy=right, source=text)], right
+
+
+def _settle_removal(override: Override, options: Options, settled: _Groups) -> None:
+    """Treat ``~group`` as ``group=none`` where there is a none; a section that a run needs can't be removed."""
+    group, text = override.key_or_group, str(override.input_line)
+    if group.startswith("hydra/"):
+        settled.chosen.append(text)
+    elif options.has(group, "none"):
+        settled.chosen.append(f"{group}=none")
+    else:
+        allowed = f"one of {', '.join(options.names(group))}"
+        settled.faults.append(Fault(group, "this section is required and can't be removed", allowed, source=text))
+        settled.unsure.add(group)
+
+
+def _unknown_option(group: str, option: str, similar: str, options: Options, text: str) -> Fault:
+    return Fault(
+        place=group,
+        problem=f"there is no option {option!r}",
+        allowed=f"one of {', '.join(options.names(group))}",
+        remedy=did_you_mean(f"{group}={similar}" if similar else ""),
+        source=text,
+    )
+
+
+def _composed(groups: list[str], hydras: list[str], options: Options) -> tuple[DictConfig, list[str], list[Fault]]:
+    """Compose from choices alone; choices that can't be composed are left out, each with its fault.
+
+    Raises
+    ------
+    ConfigurationError
+        Nothing can be composed, whatever is left out.
+    """
+    wanted = [*groups, *hydras]
+    whole, fault = _tried(lambda: options.compose(wanted), options)
+    if whole is not None:
+        return whole, wanted, []
+    good: list[str] = []
+    faults: list[Fault] = []
+    for text in wanted:
+        alone, cause = _tried(lambda text=text: options.compose([*good, text]), options)  # type: ignore[misc]
+        if alone is None and cause is not None:
+            faults.append(Fault(cause.place, cause.problem, cause.allowed, cause.remedy, cause.source or text))
+        else:
+            good.append(text)
+    base, cause = _tried(lambda: options.compose(good), options)
+    if base is None:
+        raise ConfigurationError([*faults, *(found for found in (cause or fault,) if found)])
+    return base, good, faults
+
+
+def _applied(base: DictConfig, known: list[Override]) -> tuple[list[tuple[Override, str]], list[Fault]]:
+    """Try each override of a value on the tree; return those that fit in the form that Hydra takes, and the faults."""
+    fitting: list[tuple[Override, str]] = []
+    faults: list[Fault] = []
+    trial = base.copy()
+    for override in known:
+        text = str(override.input_line) if override.is_delete() else overrides.forced(override)
+        (changed,), _ = overrides.parse([text])
+        try:
+            ConfigLoaderImpl._apply_overrides_to_config([changed], trial)  # noqa: SLF001
+        except COMPOSING as error:
+            faults.append(Fault(override.key_or_group, _first_line(error), source=str(override.input_line)))
+        else:
+            fitting.append((override, text))
+    return fitting, faults
+
+
+def _tried(make: Callable[[], DictConfig], options: Options) -> tuple[DictConfig | None, Fault | None]:
+    try:
+        return make(), None
+    except COMPOSING as error:
+        return None, explained(error, options)
+
+
+def explained(error: BaseException, options: Options) -> Fault:
+    """Say in one sentence why files could not be composed."""
+    mark = getattr(error, "problem_mark", None)
+    if isinstance(error, YAMLError):
+        place = options.label(_config_path(str(mark.name), options)) if mark is not None else "configuration"
+        line = f" at line {mark.line + 1}" if mark is not None else ""
+        return Fault(place, f"this is no valid YAML{line}: {getattr(error, 'problem', None) or 'it cannot be read'}")
+    if isinstance(error, MissingConfigException):
+        asked = str(error.missing_cfg_file)
+        inside = str(error).partition("'")[2].partition("'")[0] if str(error).startswith("In '") else ""
+        known = list(error.options or [])
+        group, _, option = asked.rpartition("/")
+        return Fault(
+            place=group if known else options.label(inside) if inside else "configuration",
+            problem=f"there is no option {option!r}" if known else f"there is no {asked}",
+            allowed=f"one of {', '.join(known)}" if known else "",
+            remedy=did_you_mean(f"{group}={similar}" if (similar := nearest(option, known)) else ""),
+        )
+    if isinstance(error, UnicodeDecodeError):
+        return Fault("configuration", "a file is not UTF-8 text", "YAML in UTF-8")
+    if isinstance(error, RecursionError):
+        return Fault("configuration", "a defaults list leads back to its own file")
+    if isinstance(error, OSError):
+        return Fault(
+            str(error.filename or "configuration"), f"this file can't be read: {error.strerror or 'no reason'}"
+        )
+    return Fault("configuration", _first_line(error))
+
+
+def _config_path(name: str, options: Options) -> str:
+    for source in options.repository.get_sources():
+        if source.scheme() == "file" and name.startswith(source.path):
+            return name[len(source.path) :].lstrip("/")
+    return name
+
+
+def _first_line(error: BaseException) -> str:
+    """Return the first line of a library's message, with that of its cause where it has one."""
+    causes = [error, error.__cause__] if error.__cause__ is not None else [error]
+    lines = [str(cause).strip().splitlines()[0] for cause in causes if str(cause).strip()]
+    return ": ".join(line.rstrip(".") for line in lines) or type(error).__name__

@@ -1,0 +1,64 @@
+"""What ``--help`` says: one screen."""
+
+import textwrap
+
+from runner.commandline import VERBS
+from runner.options import Options
+
+WIDTH = 80
+INDENT = 16
+
+
+def help_text(options: Options, program: str) -> str:
+    """Return the help, with the groups and options that there are.
+
+    Parameters
+    ----------
+    options : Options
+    program : str
+        How the command was called, such as ``python -m runner``.
+    """
+    lines = [
+        _usage(program, "key=value ...", "one run; without more, the synthetic default"),
+        _usage(program, "-m key=1,2 ...", "a sweep: every combination"),
+        *(_usage(program, verb, purpose) for verb, purpose in VERBS.items()),
+        "",
+        "Groups, chosen with group=option (* unless told otherwise):",
+        *_groups(options),
+        "Any other setting: key=value, such as anonymization.k=10.",
+        "",
+        "  --cfg job [-p model]    the composed settings (-p: one section), not run",
+        "  --config-dir DIR        a folder with options of your own (DIR/dataset/mine.yaml)",
+        "  --info, --resolve, --hydra-help, --shell-completion, --version: as Hydra has them",
+        "",
+        "Exit codes: 0 done, 2 configuration, 3 data or schema, 4 goal not reached,",
+        "            5 internal, 130 interrupted",
+    ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _usage(program: str, arguments: str, purpose: str) -> str:
+    return f"{program} {arguments:<16}{purpose}"
+
+
+def _groups(options: Options) -> list[str]:
+    """Return a line or more for each group; those that hold nothing but ``none`` share one."""
+    chosen = options.defaults([]).overrides.known_choices
+    lines: list[str] = []
+    empty: list[str] = []
+    for group in options.groups():
+        names = options.names(group)
+        if names == ["none"]:
+            empty.append(group)
+            continue
+        marked = " ".join(f"{name}*" if name == chosen.get(group) else name for name in names)
+        lines += textwrap.wrap(
+            marked,
+            WIDTH,
+            initial_indent=f"  {group:<{INDENT - 2}}",
+            subsequent_indent=" " * INDENT,
+            break_on_hyphens=False,
+        )
+    if empty:
+        lines += textwrap.wrap(f"{', '.join(empty)}: none* so far", WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return lines

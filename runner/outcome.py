@@ -1,0 +1,78 @@
+"""How a command ends: an exit code, and sentences on standard error."""
+
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from schemas.faults import RunnerError
+
+INTERNAL = 5
+INTERRUPTED = 130
+ROOT = Path(__file__).resolve().parent.parent
+RECORD_NOTE = "the record of this attempt is in"
+
+
+def guarded(act: Callable[[], int], *, debug: bool = False, show_values: bool = False, prefix: str = "") -> int:
+    """Do something and turn whatever it raises into sentences on standard error and an exit code.
+
+    Parameters
+    ----------
+    act : callable
+        Returns an exit code.
+    debug : bool, optional
+        Show the traceback of what was not foreseen.
+    show_values : bool, optional
+        Show the cell values of faults that hold some.
+    prefix : str, optional
+        Said before each sentence, such as the number of a sweep's job.
+    """
+    try:
+        return act()
+    except RunnerError as error:
+        tell(error, show_values=show_values, prefix=prefix)
+        _tell_notes(error, prefix)
+        return error.exit_code
+    except KeyboardInterrupt as error:
+        sys.stderr.write(f"{prefix}interrupted\n")
+        _tell_notes(error, prefix)
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001  # the last line of defence: nothing may print its message
+        if debug:
+            traceback.print_exc()
+        sys.stderr.write(f"{prefix}{internal(error)}\n")
+        _tell_notes(error, prefix)
+        return INTERNAL
+
+
+def tell(error: RunnerError, *, show_values: bool = False, prefix: str = "") -> None:
+    """Print one line a fault; cell values only on request, and only here."""
+    for fault in error.faults:
+        sys.stderr.write(f"{prefix}error: {_one_line(str(fault))}\n")
+        if show_values and fault.values:
+            sys.stderr.write(f"{prefix}       {_one_line(fault.values)}\n")
+
+
+def _tell_notes(error: BaseException, prefix: str) -> None:
+    """Print where the record of the attempt is; notes of a library may hold values."""
+    for note in getattr(error, "__notes__", ()):
+        if note.startswith(RECORD_NOTE):
+            sys.stderr.write(f"{prefix}{note}\n")
+
+
+def internal(error: BaseException) -> str:
+    """Return type and place of an unforeseen exception; its message may hold values and is left out."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename]
+    frame = (ours or frames)[-1] if frames else None
+    file = Path(frame.filename) if frame else None
+    if frame is None or file is None:
+        return f"internal error: {type(error).__name__}"
+    shown = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else file.name
+    return f"internal error: {type(error).__name__} in {shown}:{frame.lineno}; debug=true shows more"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,309 @@
+"""One run from top to bottom: read, split, fit, anonymise, fit again, assess; each stage a function."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from components.anonymization import Measurement, Release, measure
+from components.data import Reading, Split, Table, header, read, split
+from components.models import Model, build, reference_models, utility
+from components.randomness import derived_seed
+from components.registry import load
+from runner.compose import Composed
+from runner.folder import Workspace
+from runner.outcome import RECORD_NOTE
+from runner.plan import require_level2
+from runner.record import opening, reading_sections
+from runner.recording import Run, StageNote, recording
+from runner.releasing import measure_written, table_digest, write_table
+from runner.secrets import mask, mask_tree, secrets
+from runner.terminal import Screen, close, screen, summary
+from schemas.table import validate
+from schemas.tables import Metric
+
+STAGES = ("dataset", "split", "model", "anonymization", "retraining", "minimization", "federation", "assessment")
+STREAMS = ("split", "model", "anonymization")
+
+
+def run(composed: Composed) -> int:
+    """Run a composed configuration in a new run folder and print its closing lines.
+
+    Returns
+    -------
+    int
+        Exit code 0.
+
+    Raises
+    ------
+    RunnerError
+        What was foreseen to go wrong. The folder is finished all the same, and its record says so.
+    """
+    output_dir, name = composed.base / composed.config.output.dir, composed.config.name
+    return _recorded(composed, lambda: Workspace.open(output_dir, name))
+
+
+def run_job(composed: Composed, sweep: Path, number: int) -> int:
+    """Run a composed configuration as one job of a sweep (see `run`)."""
+    return _recorded(composed, lambda: Workspace.open_job(sweep, number))
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every stage of a run needs: the configuration, the record and the screen."""
+
+    composed: Composed
+    record: Run
+    screen: Screen
+    metrics: list[Metric] = field(default_factory=list)
+
+    @property
+    def config(self) -> Any:  # the sections' types are known by their registered names alone
+        """The validated configuration."""
+        return self.composed.config
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[StageNote]:
+        """Show and record a stage."""
+        self.screen.stage(name)
+        with self.record.stage(name) as note:
+            yield note
+        self.screen.done()
+
+    def measured(self, metrics: list[Metric]) -> None:
+        """Record figures."""
+        self.metrics.extend(metrics)
+        self.record.note(metrics=metrics)
+
+    def skip(self, name: str, reason: str) -> None:
+        """Show and record that a stage is not part of the run."""
+        self.record.event("stage skipped", name, reason=reason)
+        self.screen.done()
+
+
+def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> int:
+    config, hidden = composed.config, secrets(composed)
+    sections = opening(
+        seed=config.seed,
+        dataset=config.dataset,
+        resolved=composed.resolved,
+        as_written=composed.as_written,
+        argv=sys.argv[1:],
+        overrides=composed.overrides,
+        choices=composed.choices,
+        files=[(file.path, file.sha256) for file in composed.files],
+        plugins=[
+            {name: getattr(plugin, name) for name in ("kind", "name", "distribution", "version")}
+            for plugin in composed.plugins
+        ],
+        streams={purpose: derived_seed(config.seed, purpose) for purpose in STREAMS},
+    )
+    with (
+        open_workspace() as workspace,
+        _told_where(workspace),
+        screen(len(STAGES)) as shown,
+        recording(workspace, sections, mask=lambda text: mask(text, hidden)) as record,
+    ):
+        settings = record.path("config.yaml")
+        masked = mask_tree(composed.resolved, hidden)
+        settings.write_text(yaml.safe_dump(masked, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        record.output(settings, release="internal")
+        lines = _flow(Job(composed, record, shown))
+    close(lines, workspace.final)
+    return 0
+
+
+@contextmanager
+def _told_where(workspace: Workspace) -> Iterator[None]:
+    """Let whoever reports an error say where its record stands."""
+    try:
+        yield
+    except BaseException as error:
+        if workspace.final.exists():
+            error.add_note(f"{RECORD_NOTE} {workspace.final}")
+        raise
+
+
+def _flow(job: Job) -> list[str]:
+    reading = _dataset(job)
+    parts = _split(job, reading.table)
+    original = _model(job, parts.train)
+    release = _anonymization(job, parts.train, original)
+    retrained = _retraining(job, release)
+    for stage in ("minimization", "federation"):
+        job.skip(stage, f"{stage}={getattr(job.config, stage).name}")
+    _assessment(job, parts, {"original": original, "anonymized": retrained})
+    _flow_of_rows(job, reading, parts, release)
+    return summary(
+        dataset=job.config.dataset,
+        rows=len(reading.table.frame),
+        test=len(parts.test.frame),
+        released=None if release is None else len(release.table.frame),
+        metrics=job.metrics,
+    )
+
+
+def _dataset(job: Job) -> Reading:
+    """Read the table, checked against its schema."""
+    config = job.config
+    with job.stage("dataset") as note:
+        require_level2(job.composed, header(config.dataset, config.dataset.source, job.composed.base))
+        reading = read(config.dataset, config.dataset.source, job.composed.base)
+        job.record.note(**reading_sections(reading))
+        note.facts = {"rows": len(reading.table.frame), "columns": len(reading.table.frame.columns)}
+        note.inputs = {item.uri: item.sha256 for item in reading.inputs if item.sha256 is not None}
+        note.outputs = {"table": table_digest(reading.table)}
+    return reading
+
+
+def _split(job: Job, table: Table) -> Split:
+    with job.stage("split") as note:
+        parts = split(table, job.config.seed)
+        note.facts = {"train": len(parts.train.frame), "test": len(parts.test.frame)}
+        note.outputs = {"train": table_digest(parts.train), "test": table_digest(parts.test)}
+    return parts
+
+
+def _model(job: Job, train: Table) -> Model | None:
+    """Fit the model on the raw train rows: the original that anonymisation follows and retraining is held against."""
+    if job.config.model.name == "none":
+        job.skip("model", "model=none")
+        return None
+    with job.stage("model") as note:
+        model = _fitted(job, train)
+        note.inputs = {"train": table_digest(train)}
+        note.outputs = {"predictions": sha256(repr(model.predict(train.frame).tolist()).encode()).hexdigest()}
+        if job.config.anonymization.name == "none":
+            _save(job, model, raw=True)
+    return model
+
+
+def _anonymization(job: Job, train: Table, original: Model | None) -> Release | None:
+    """Anonymise the train rows, write them, and measure what was written."""
+    config = job.config
+    if config.anonymization.name == "none":
+        job.skip("anonymization", "anonymization=none")
+        if config.dataset.quasi_identifiers:
+            job.measured(_privacy(measure(train.frame, train.schema), "before"))
+        return None
+    with job.stage("anonymization") as note:
+        note.inputs = {"train": table_digest(train)}
+        predictions = None if original is None else original.predict(train.frame)
+        anonymise = load(config.anonymization.component)
+        release: Release = anonymise(config.anonymization, train, predictions, config.seed)
+        checks = validate(release.table.frame, release.table.schema, what="release")
+        written = write_table(release.table, job.record.path)
+        for path in (written.parquet, written.csv):
+            job.record.output(path, release="releasable", rows=len(release.table.frame))
+        after = measure_written(written, release, train)
+        if after != release.after:
+            raise RuntimeError("the release on disk measures otherwise than the release in memory")
+        note.outputs = {"release": table_digest(release.table)}
+        note.facts = {"k": after.k, "classes": after.classes, "suppressed": after.suppressed}
+        job.record.note(
+            anonymization={
+                "method": config.anonymization.name,
+                "parameters": config.anonymization.model_dump(),
+                "transformation": release.transformation,
+                "suppressed": release.suppressed,
+                "before": asdict(release.before),
+                "after": asdict(after),
+            },
+            validation=[{**asdict(check), "table": "release"} for check in checks],
+            warnings=_disclosures(after),
+        )
+        job.measured([*_privacy(release.before, "before"), *_privacy(after, "after")])
+    return release
+
+
+def _retraining(job: Job, release: Release | None) -> Model | None:
+    """Fit the same model anew, on released rows alone; it is the model that the run keeps."""
+    if release is None or job.config.model.name == "none":
+        job.skip("retraining", "no release to train on" if release is None else "model=none")
+        return None
+    with job.stage("retraining") as note:
+        model = _fitted(job, release.training)
+        note.inputs = {"release": table_digest(release.table)}
+        note.outputs = {path.name: sha256(path.read_bytes()).hexdigest() for path in _save(job, model, raw=False)}
+    return model
+
+
+def _assessment(job: Job, parts: Split, models: dict[str, Model | None]) -> None:
+    """Measure every model, and the two reference lines, on the same raw rows."""
+    if job.config.model.name == "none":
+        job.skip("assessment", "model=none")
+        return
+    with job.stage("assessment"):
+        lines = reference_models(job.config.dataset, job.config.seed, learn=job.config.encoder.learn)
+        fitted = {scope: line.fit(parts.train) for scope, line in lines.items()}
+        for scope, model in {**fitted, **models}.items():
+            if model is not None:
+                job.measured(_utility(job, scope, model, parts))
+
+
+def _utility(job: Job, scope: str, model: Model, parts: Split) -> list[Metric]:
+    """Measure one model on raw train and test rows; what could not be measured is told as a warning."""
+    metrics = []
+    sides: tuple[tuple[Literal["train", "test"], Table], ...] = (("train", parts.train), ("test", parts.test))
+    for name, rows in sides:
+        for figure in utility(model, rows):
+            facts = {each.name: getattr(figure, each.name) for each in fields(figure) if each.name != "note"}
+            metrics.append(Metric(stage="model", scope=scope, split=name, **facts))
+            if figure.note:
+                job.record.note(warnings=[f"{figure.metric} of {scope} on {name} rows: {figure.note}"])
+    return metrics
+
+
+def _fitted(job: Job, table: Table) -> Model:
+    model = build(job.config.model, job.config.dataset, job.config.seed, learn=job.config.encoder.learn).fit(table)
+    job.record.note(warnings=list(model.notes))
+    return model
+
+
+def _save(job: Job, model: Model, *, raw: bool) -> list[Path]:
+    """Write the model that the run keeps. It is raw where it saw raw rows, or learned an encoding from them."""
+    files = model.save(job.record.path("model/model.json").parent)
+    for path in files:
+        job.record.output(path, release="raw" if raw or model.learned else "releasable")
+    if raw or model.learned:
+        why = "was trained on raw rows" if raw else f"holds values learned from rows: {', '.join(model.learned)}"
+        job.record.note(warnings=[f"the model {why}; its files are of class raw"])
+    return files
+
+
+def _privacy(found: Measurement, when: Literal["before", "after"]) -> list[Metric]:
+    return [
+        Metric(stage="anonymization", metric=metric, column=column, when=when, value=value)
+        for metric, column, value in found.figures()
+    ]
+
+
+def _disclosures(after: Measurement) -> list[str]:
+    """Say which sensitive columns the classes give away: k rows that share one value hide nobody's value."""
+    return [
+        f"in at least one class every row has the same value of {name!r}: whoever is known to be in it has that value"
+        for name, found in after.columns.items()
+        if found.l_distinct == 1
+    ]
+
+
+def _flow_of_rows(job: Job, reading: Reading, parts: Split, release: Release | None) -> None:
+    """Account for every row and column between the source and the release."""
+    if release is None:
+        return
+    schema, released = reading.table.schema, release.table.frame
+    gone = [name for name in reading.table.frame.columns if name not in released.columns]
+    reasons = {name: f"role {schema.column(name).role}" for name in gone}
+    job.record.note(
+        flow={
+            "rows_out": len(released),
+            "dropped_rows": {"held out for testing": len(parts.test.frame)},
+            "columns_out": list(released.columns),
+            "dropped_columns": reasons,
+        }
+    )

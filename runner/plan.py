@@ -1,0 +1,244 @@
+"""Level 2 of the check, and what ``plan`` prints: header and row count are read, nothing is written."""
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from runner.compose import Composed
+from runner.joined import SECTIONS
+from runner.rules import ABSENT, listed
+from runner.secrets import mask
+from runner.suggest import did_you_mean, nearest
+from schemas.declaration import Declaration
+from schemas.faults import ConfigurationError, DataError, Fault, GoalError, RunnerError
+
+if TYPE_CHECKING:
+    from components.data import Header
+
+WIDTH = 100
+LABEL = 18
+ROLES = ("identifier", "quasi_identifier", "sensitive", "insensitive", "drop")
+
+
+def check_level2(composed: Composed, header: "Header") -> list[Fault]:
+    """Check a configuration against header and row count of its table.
+
+    Parameters
+    ----------
+    composed : Composed
+    header : Header
+        Column names and row count of the source.
+
+    Returns
+    -------
+    list of Fault
+        Of columns, of the estimator's parameters, and of k against rows, in this order.
+    """
+    return [fault for _, faults in _level2(composed, header) for fault in faults]
+
+
+def require_level2(composed: Composed, header: "Header") -> None:
+    """Raise what `check_level2` finds, as the kind of error it is.
+
+    Raises
+    ------
+    ConfigurationError, DataError or GoalError
+        The first of these that has a fault, with all faults of all kinds.
+    """
+    found = _level2(composed, header)
+    faults = [fault for _, some in found for fault in some]
+    for kind, some in found:
+        if some:
+            raise kind(faults)
+
+
+def _level2(composed: Composed, header: "Header") -> list[tuple[type[RunnerError], list[Fault]]]:
+    return [
+        (ConfigurationError, _estimator_faults(composed)),
+        (DataError, list(_column_faults(composed, header))),
+        (GoalError, list(_k_faults(composed, header))),
+    ]
+
+
+def _column_faults(composed: Composed, header: "Header") -> Iterator[Fault]:
+    """Yield the columns that the schema or the table lacks, each with the nearest name on the other side."""
+    data, source = composed.config.dataset, _source(composed)
+    needed = [column.name for column in data.columns if column.role != "drop"]
+    missing = [name for name in needed if name not in header.names]
+    unknown = [name for name in header.names if name not in data.names()]
+    for name in missing:
+        similar = nearest(name, unknown)
+        yield Fault(
+            f"column {name!r}",
+            "is in the schema but not in the table",
+            f"the table has {listed([repr(name) for name in header.names])}",
+            did_you_mean(repr(similar) if similar else ""),
+            source,
+        )
+    if unknown and data.undeclared == "refuse":
+        yield Fault(
+            "dataset.columns",
+            f"the table has columns that the schema doesn't know: {listed([repr(name) for name in unknown])}",
+            remedy="declare each with a role (drop leaves it out), or set dataset.undeclared=drop",
+            source=source,
+        )
+    if header.rows == 0:
+        yield Fault("table", "0 rows; k undefined", "at least 2 rows", source=source)
+
+
+def _estimator_faults(composed: Composed) -> list[Fault]:
+    """Return what the model's own library finds wrong with its parameters."""
+    config = composed.config
+    if config.model.name == ABSENT:
+        return []
+    from components.models import check
+
+    return [
+        Fault(
+            fault.place,
+            fault.problem,
+            fault.allowed,
+            fault.remedy,
+            fault.source or composed.sources.get(fault.place, ""),
+            fault.values,
+        )
+        for fault in check(config.model, config.dataset)
+    ]
+
+
+def _k_faults(composed: Composed, header: "Header") -> Iterator[Fault]:
+    """Yield the fault of a k that no class can reach, however the rows are grouped."""
+    k, place = asked_k(composed.config.anonymization)
+    train = train_rows(header.rows, composed.config.dataset.split.test)
+    if k is None or k <= train or header.rows == 0:
+        return
+    rows = f"{header.rows} rows" if k > header.rows else f"only {train} of {header.rows} rows are left to train on"
+    yield Fault(place, f"k={k} but {rows}", f"k up to {train}", source=composed.sources.get(place, ""))
+
+
+def asked_k(method: Declaration) -> tuple[int | None, str]:
+    """Return the k that a method must reach, and the config path that says so; a criterion wins over the method's."""
+    own = getattr(method, "k", None)
+    for index, criterion in enumerate(getattr(method, "criteria", [])):
+        if criterion.name == "k" and criterion.k != own:
+            return criterion.k, f"anonymization.criteria.{index}.k"
+    return own, "anonymization.k"
+
+
+def train_rows(rows: int, test: float) -> int:
+    """Return how many rows can be left to train on at most: the share held out is at least one row."""
+    return rows - max(1, int(rows * test)) if rows else 0
+
+
+def plan(composed: Composed) -> int:
+    """Check level 2 and print what a run would do.
+
+    Returns
+    -------
+    int
+        Exit code 0.
+
+    Raises
+    ------
+    RunnerError
+        The source can't be read, or level 2 has faults.
+    """
+    from components.data import header
+
+    data = composed.config.dataset
+    found = header(data, data.source, composed.base)
+    require_level2(composed, found)
+    lines = [*_table(composed, found), *_stages(composed, found), *_writing(composed), *_settings(composed)]
+    text = "\n".join(line for label, about in lines for line in _wrapped(label, about))
+    sys.stdout.write(mask(text, composed.secrets) + "\n")
+    return 0
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    begin, indent = f"{label:<{LABEL}}", " " * LABEL
+    return textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False) or [begin]
+
+
+def _table(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
+    data = composed.config.dataset
+    kind = "synthetic, no real person" if data.synthetic else "as its owner describes it"
+    yield "table", f"{data.name} ({kind}): {header.rows:,} rows, {len(header.names)} columns"
+    yield "source", _described(data.source)
+    for role in ROLES:
+        if names := [column.name for column in data.columns if column.role == role]:
+            yield role, ", ".join(names)
+    left = [name for name in header.names if name not in data.names()]
+    bare = [column.name for column in data.columns if column.role is None]
+    if left or bare:
+        yield "left out", f"{', '.join([*bare, *left])} (undeclared)"
+    if data.target is not None:
+        yield "target", f"{data.target} ({data.task})"
+    for what, name in (("person", data.subject_id), ("client", data.client)):
+        if name is not None:
+            yield what, name
+
+
+def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
+    config = composed.config
+    data = config.dataset
+    train = train_rows(header.rows, data.split.test)
+    k, _ = asked_k(config.anonymization)
+    modelled, anonymised = config.model.name != ABSENT, config.anonymization.name != ABSENT
+    steps = [("dataset", f"read and check every cell; rows with missing cells: {data.missing.rows}")]
+    kept = "about" if data.missing.rows == "keep" else "at most"
+    steps.append(("split", f"{kept} {train:,} rows to train on, {header.rows - train:,} to test on"))
+    if modelled:
+        steps.append(("model", f"{_described(config.model)}: fit on the train rows"))
+    if anonymised:
+        bound = f"; k={k} allows at most {train // k:,} classes" if k else ""
+        steps.append(("anonymization", f"{_described(config.anonymization)}: of the train rows{bound}"))
+    if modelled and anonymised:
+        steps.append(("retraining", f"{config.model.name} anew, on the release alone"))
+    later = [(section, getattr(config, section)) for section in ("minimization", "federation", "dp", "risk")]
+    steps += [(section, _described(chosen)) for section, chosen in later if chosen.name != ABSENT]
+    if modelled:
+        steps.append(("assessment", "every model on raw test rows, beside the lines constant and linear"))
+    yield from ((f"{number} {name}", about) for number, (name, about) in enumerate(steps, start=1))
+    yield "skipped", ", ".join(name for name in SECTIONS if getattr(config, name).name == ABSENT) or "nothing"
+
+
+def _described(section: Declaration) -> str:
+    return f"{section.name}{_parameters(section)}"
+
+
+def _parameters(section: Any) -> str:
+    """Return the parameters of a component as they'd be typed, lists by their entries' names."""
+    settings = section.model_dump(exclude={"name"})
+    shown = []
+    for name, value in settings.items():
+        if isinstance(value, list):
+            listed_ones = [entry.get("name", "...") if isinstance(entry, dict) else str(entry) for entry in value]
+            shown.append(f"{name}=[{', '.join(listed_ones)}]")
+        else:
+            shown.append(f"{name}={'null' if value is None else value}")
+    return f" ({', '.join(shown)})" if shown else ""
+
+
+def _writing(composed: Composed) -> Iterator[tuple[str, str]]:
+    config = composed.config
+    parts = ["record.json, config.yaml, events.jsonl, metrics.csv"]
+    if config.anonymization.name != ABSENT:
+        parts.append("data/ (the release, CSV and Parquet)")
+    if config.model.name != ABSENT:
+        parts.append("model/")
+    yield "writes", f"{composed.base / config.output.dir / config.name}/<UTC time>-<id>/: {', '.join(parts)}"
+
+
+def _settings(composed: Composed) -> Iterator[tuple[str, str]]:
+    yield "settings", ", ".join(f"{group}={option}" for group, option in composed.choices.items())
+    if composed.overrides:
+        yield "overrides", " ".join(composed.overrides)
+    for plugin in composed.plugins:
+        yield "plugin", f"{plugin.kind} {plugin.name} of {plugin.distribution} {plugin.version}"
+    yield "checked", "configuration, columns, estimator and k against rows: no fault found"
+
+
+def _source(composed: Composed) -> str:
+    source = composed.config.dataset.source
+    return mask(str(getattr(source, "path", "") or source.name), composed.secrets)

@@ -1,0 +1,293 @@
+"""Rules between the sections of a configuration, each a small function that yields what breaks it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runner.provenance import Layer, origin
+from runner.suggest import did_you_mean, nearest
+from runner.tree import Resolved, get, holds
+from schemas.dataset import NUMERIC, TEMPORAL, Column, DatasetSchema
+from schemas.faults import Fault
+from schemas.run_config import RunConfig
+
+ABSENT = "none"
+MANY = 12
+"""Names of columns that one sentence lists."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules look at: the typed configuration, the tree it came from and who set what.
+
+    ``doubted`` names the columns that have a fault already: what a rule finds in them may only follow from it.
+    """
+
+    run: RunConfig
+    resolved: Resolved
+    layers: list[Layer]
+    doubted: frozenset[str] = frozenset()
+
+    @property
+    def data(self) -> DatasetSchema:
+        """The dataset's schema."""
+        return self.run.dataset
+
+
+Rule = Callable[[Facts], Iterator[Fault]]
+
+
+def broken_rules(facts: Facts, unsure: set[str]) -> list[Fault]:
+    """Return the faults of all rules that can be judged.
+
+    Parameters
+    ----------
+    facts : Facts
+    unsure : set of str
+        Sections that hold stand-ins; rules that look at one of them are passed over.
+    """
+    return [fault for rule, sections in RULES if not unsure & sections for fault in rule(facts)]
+
+
+def columns_exist(facts: Facts) -> Iterator[Fault]:
+    """Ask that target, subject id and client are columns of the schema."""
+    names = facts.data.names()
+    for key in ("target", "subject_id", "client"):
+        named = getattr(facts.data, key)
+        if named is not None and named not in names:
+            yield Fault(
+                f"dataset.{key}",
+                f"{named!r} is no column of the schema",
+                _one_of(names),
+                did_you_mean(nearest(named, names)),
+            )
+
+
+def columns_are_kept(facts: Facts) -> Iterator[Fault]:
+    """Ask that no column the run works with is dropped, and that no model learns an identifier."""
+    for key in ("target", "subject_id", "client"):
+        column = _column(facts.data, getattr(facts.data, key))
+        refused = {"drop", "identifier"} if key == "target" else {"drop"}
+        if column is not None and column.role in refused:
+            yield Fault(
+                f"dataset.columns.{column.name}.role",
+                f"the column is the {key.replace('_', ' ')}, and its role is {column.role}",
+                "another role" if key == "target" else "any role but drop",
+            )
+
+
+def target_has_a_task(facts: Facts) -> Iterator[Fault]:
+    """Ask for target and task together."""
+    data = facts.data
+    if data.target is not None and data.task is None:
+        yield Fault("dataset.task", "a target without a task", "classification or regression")
+    if data.task is not None and data.target is None:
+        yield Fault("dataset.target", "a task without a target", _one_of(data.names()))
+
+
+def model_has_a_target(facts: Facts) -> Iterator[Fault]:
+    """Ask for something that the model can learn."""
+    if facts.run.model.name != ABSENT and facts.data.target is None and facts.data.task is None:
+        yield Fault(
+            "dataset.target",
+            f"the model {facts.run.model.name} needs a target and a task",
+            _one_of(facts.data.names()),
+            "set dataset.target and dataset.task, or choose model=none",
+        )
+
+
+def model_does_the_task(facts: Facts) -> Iterator[Fault]:
+    """Ask for a model that does the dataset's task."""
+    served: dict[str, str] | None = getattr(type(facts.run.model), "estimators", None)
+    if served and facts.data.task is not None and facts.data.task not in served:
+        yield Fault(
+            "model.name",
+            f"the model {facts.run.model.name} can't do {facts.data.task}, the dataset's task",
+            f"it does {' and '.join(served)}",
+            "choose another model",
+        )
+
+
+def target_is_complete(facts: Facts) -> Iterator[Fault]:
+    """Ask that no row that is kept lacks the target."""
+    column = _column(facts.data, facts.data.target)
+    if column is not None and column.nullable and facts.data.missing.rows == "keep":
+        yield Fault(
+            f"dataset.columns.{column.name}.nullable",
+            "the target may be missing, and rows with missing cells are kept",
+            remedy="set dataset.missing.rows=drop, or nullable: false",
+        )
+
+
+def columns_have_roles(facts: Facts) -> Iterator[Fault]:
+    """Ask for a role of every column, unless the schema says what becomes of those without."""
+    bare = [column.name for column in facts.data.columns if column.role is None and column.name not in facts.doubted]
+    if bare and facts.data.undeclared == "refuse":
+        yield Fault(
+            "dataset.columns",
+            f"without a role: {listed(bare)}",
+            "identifier, quasi_identifier, sensitive, insensitive or drop",
+            "give each a role, or set dataset.undeclared=drop",
+        )
+
+
+def method_has_a_model(facts: Facts) -> Iterator[Fault]:
+    """Ask for a model where the method follows one."""
+    if getattr(type(facts.run.anonymization), "needs_model", False) and facts.run.model.name == ABSENT:
+        yield Fault(
+            "anonymization.name",
+            f"the method {facts.run.anonymization.name} follows a model, and none is chosen",
+            remedy="choose a model, such as model=tree",
+        )
+
+
+def method_has_quasi_identifiers(facts: Facts) -> Iterator[Fault]:
+    """Ask for something to generalise."""
+    if facts.run.anonymization.name != ABSENT and not facts.data.quasi_identifiers and not facts.doubted:
+        yield Fault(
+            "dataset.columns",
+            "no column has the role quasi_identifier, so there is nothing to anonymise",
+            remedy="give the columns that may single out a person that role, or choose anonymization=none",
+        )
+
+
+def method_has_hierarchies(facts: Facts) -> Iterator[Fault]:
+    """Ask for a hierarchy of every quasi-identifier where the method climbs them."""
+    if not getattr(type(facts.run.anonymization), "needs_hierarchies", False):
+        return
+    sure = [name for name in facts.data.quasi_identifiers if name not in facts.doubted]
+    bare = [name for name in sure if facts.data.column(name).hierarchy is None]
+    if bare:
+        yield Fault(
+            "dataset.columns",
+            f"the method {facts.run.anonymization.name} needs a hierarchy for every quasi-identifier; "
+            f"without one: {listed(bare)}",
+            remedy="give each a hierarchy, or choose anonymization=guided, which needs none",
+        )
+
+
+def criteria_name_sensitive_columns(facts: Facts) -> Iterator[Fault]:
+    """Ask a criterion on sensitive values on which column, unless there is only one."""
+    if facts.doubted:
+        return
+    sensitive = facts.data.sensitive
+    for index, criterion in enumerate(_criteria(facts)):
+        if "column" not in type(criterion).model_fields:
+            continue
+        place = f"anonymization.criteria.{index}.column"
+        if not sensitive:
+            yield Fault(place, f"{criterion.name} needs a column with the role sensitive, and there is none")
+        elif criterion.column is None and len(sensitive) > 1:
+            yield Fault(place, f"{criterion.name} must name its column", _one_of(sensitive))
+        elif criterion.column is not None and criterion.column not in sensitive:
+            yield Fault(
+                place,
+                f"{criterion.column!r} is no sensitive column",
+                _one_of(sensitive),
+                did_you_mean(nearest(criterion.column, sensitive)),
+            )
+
+
+def criteria_are_given_once(facts: Facts) -> Iterator[Fault]:
+    """Refuse a criterion that is asked for twice on one column."""
+    seen = set()
+    for index, criterion in enumerate(_criteria(facts)):
+        column = getattr(criterion, "column", None)
+        if column is None and "column" in type(criterion).model_fields and len(facts.data.sensitive) == 1:
+            column = facts.data.sensitive[0]
+        if (criterion.name, column) in seen:
+            yield Fault(f"anonymization.criteria.{index}", f"{criterion.name} is asked for twice", remedy="keep one")
+        seen.add((criterion.name, column))
+
+
+def k_is_given_once(facts: Facts) -> Iterator[Fault]:
+    """Refuse two k that someone gave; one in the criteria wins over the anonymization.k that ships."""
+    setter = origin(facts.layers, ("anonymization", "k"))
+    if setter is None or setter.shipped:
+        return
+    for index, criterion in enumerate(_criteria(facts)):
+        written = _raw(facts, "anonymization", "criteria", index, "k")
+        if (
+            criterion.name == "k"
+            and isinstance(written, int)
+            and written != getattr(facts.run.anonymization, "k", None)
+        ):
+            yield Fault(
+                f"anonymization.criteria.{index}.k",
+                f"{written} here, and anonymization.k is given too ({setter.label})",
+                remedy="give one of them, or write k: ${anonymization.k} here",
+            )
+
+
+def inputs_are_declared(facts: Facts) -> Iterator[Fault]:
+    """Ask for inputs that can be encoded from the schema alone, unless learning from rows is allowed."""
+    if facts.run.model.name == ABSENT or facts.run.encoder.learn:
+        return
+    sure = [name for name in facts.data.features if name not in facts.doubted]
+    open_ones = [name for name in sure if _is_open(facts.data.column(name))]
+    if open_ones:
+        yield Fault(
+            "dataset.columns",
+            f"inputs of the model without declared values (text, category) or both bounds (numbers, dates): "
+            f"{listed(open_ones)}",
+            remedy="declare values, or min and max; or set encoder.learn=true, which makes the model file raw",
+        )
+
+
+def privacy_noise_meets_no_learned_encoder(facts: Facts) -> Iterator[Fault]:
+    """Refuse to learn an encoder from rows under differential privacy, which that would void."""
+    if facts.run.encoder.learn and facts.run.dp.name != ABSENT:
+        yield Fault(
+            "encoder.learn",
+            "categories and bounds learned from rows can't go with differential privacy",
+            remedy="declare values and bounds in the schema and set encoder.learn=false, or choose dp=none",
+        )
+
+
+RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
+    (columns_have_roles, frozenset({"dataset"})),
+    (columns_exist, frozenset({"dataset"})),
+    (columns_are_kept, frozenset({"dataset"})),
+    (target_has_a_task, frozenset({"dataset"})),
+    (target_is_complete, frozenset({"dataset"})),
+    (model_has_a_target, frozenset({"dataset", "model"})),
+    (model_does_the_task, frozenset({"dataset", "model"})),
+    (inputs_are_declared, frozenset({"dataset", "model", "encoder"})),
+    (method_has_a_model, frozenset({"anonymization", "model"})),
+    (method_has_quasi_identifiers, frozenset({"dataset", "anonymization"})),
+    (method_has_hierarchies, frozenset({"dataset", "anonymization"})),
+    (criteria_name_sensitive_columns, frozenset({"dataset", "anonymization"})),
+    (criteria_are_given_once, frozenset({"dataset", "anonymization"})),
+    (k_is_given_once, frozenset({"anonymization"})),
+    (privacy_noise_meets_no_learned_encoder, frozenset({"encoder", "dp"})),
+)
+"""Every rule with the sections that it looks at."""
+
+
+def _criteria(facts: Facts) -> list[Any]:
+    return list(getattr(facts.run.anonymization, "criteria", []))
+
+
+def _raw(facts: Facts, *path: str | int) -> Any:
+    return get(facts.resolved.raw, path) if holds(facts.resolved.raw, path) else None
+
+
+def _column(data: DatasetSchema, name: str | None) -> Column | None:
+    return data.column(name) if name is not None and name in data.names() else None
+
+
+def _is_open(column: Column) -> bool:
+    """Tell whether encoding a column would have to learn from rows; one-hot columns are taken as they are."""
+    if column.dtype in NUMERIC | TEMPORAL:
+        return column.group is None and (column.min is None or column.max is None)
+    return column.dtype in {"text", "category"} and column.values is None
+
+
+def listed(names: list[str]) -> str:
+    """Return names in words, the first dozen of them."""
+    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return ", ".join(names[:MANY]) + more
+
+
+def _one_of(names: list[str]) -> str:
+    return f"one of {listed(names)}"

@@ -1,0 +1,102 @@
+"""What a run says on the terminal: its stage while it works, ten lines at most when it is done."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from schemas.dataset import DatasetSchema
+from schemas.tables import Metric
+
+WIDTH = 13
+
+
+class Screen:
+    """Shows which stage a run is in. Says nothing where standard error is no terminal."""
+
+    def __init__(self, progress: Progress, stages: int) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=stages)
+
+    def stage(self, name: str) -> None:
+        """Say that a stage begins."""
+        self._progress.update(self._task, description=name)
+
+    def done(self) -> None:
+        """Say that the stage is over, or was skipped."""
+        self._progress.advance(self._task)
+
+
+@contextmanager
+def screen(stages: int) -> Iterator[Screen]:
+    """Show the progress of a run of so many stages until the end of the block."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn(f"{{task.description:<{WIDTH + 2}}}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield Screen(progress, stages)
+
+
+class Figures:
+    """The figures of a run, as the closing lines ask for them."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._found = {(m.stage, m.metric, m.scope, m.column, m.split, m.when): m.value for m in metrics}
+
+    def privacy(self, metric: str, pattern: str) -> str:
+        """Return ``before -> after`` of a figure of the whole release."""
+        values = [self._found.get(("anonymization", metric, "", "", "", when)) for when in ("before", "after")]
+        return " -> ".join(pattern.format(value) for value in values if value is not None)
+
+    def models(self, metric: str, scopes: Sequence[str]) -> dict[str, float]:
+        """Return a figure on test rows by scope, where it is known."""
+        values = {scope: self._found.get(("model", metric, scope, "", "test", "")) for scope in scopes}
+        return {scope: value for scope, value in values.items() if value is not None}
+
+
+def summary(
+    *, dataset: DatasetSchema, rows: int, test: int, released: int | None, metrics: Sequence[Metric]
+) -> list[str]:
+    """Return the closing lines of a run: what changed, and against which reference lines.
+
+    Parameters
+    ----------
+    dataset : DatasetSchema
+    rows, test : int
+        Rows used, and those of them held out for testing.
+    released : int or None
+        Rows released; None without a release.
+    metrics : sequence of Metric
+    """
+    figures = Figures(metrics)
+    kind = "synthetic data" if dataset.synthetic else "data"
+    lines = [("dataset", f"{dataset.name} ({kind}), {rows:,} rows, {test:,} of them held out for testing")]
+    if k := figures.privacy("k", "{:.0f}"):
+        lines.append(("k", f"{k}   (classes {figures.privacy('classes', '{:,.0f}')})"))
+        risks = {name: figures.privacy(f"risk_prosecutor_{name}", "{:.3g}") for name in ("max", "mean")}
+        lines.append(("risk", f"{risks['max']} at most, {risks['mean']} on average (prosecutor)"))
+    if released is not None:
+        suppressed = figures.privacy("suppressed", "{:,.0f}").rpartition(" ")[2]
+        lines.append(("suppressed", f"{suppressed} of {released:,} rows of the release"))
+    for metric in ("accuracy", "r2"):
+        if reached := figures.models(metric, ("original", "anonymized")):
+            shown = " -> ".join(f"{value:.3f} {scope}" for scope, value in reached.items())
+            lines.append((metric, f"{shown}   (test rows, target {dataset.target})"))
+            lines += [
+                ("", f"reference lines: {', '.join(f'{value:.3f} {scope}' for scope, value in references.items())}")
+                for references in [figures.models(metric, ("constant", "linear"))]
+            ]
+    return [f"{name:<{WIDTH}}{text}" for name, text in lines]
+
+
+def close(lines: Sequence[str], folder: Path) -> None:
+    """Print the closing lines and, last, the run folder."""
+    sys.stdout.write("\n".join([*lines, f"{'run folder':<{WIDTH}}{folder}", ""]))

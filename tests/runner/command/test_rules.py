@@ -1,0 +1,160 @@
+"""Each rule between sections: what breaks it, and that keeping it is no fault."""
+
+from typing import Any, ClassVar
+
+import pytest
+
+from components.anonymization.declarations import Guided
+
+
+def test_the_dataset_of_these_tests_breaks_no_rule(mine: Any) -> None:
+    mine.compose()
+
+
+@pytest.mark.parametrize("key", ["target", "subject_id", "client"])
+def test_columns_that_are_named_are_columns(mine: Any, key: str) -> None:
+    fault = mine.fault(f"dataset.{key}=agee")
+    assert (fault.place, fault.remedy) == (f"dataset.{key}", "did you mean age?")
+
+
+@pytest.mark.parametrize(
+    ("key", "role"), [("target", "drop"), ("target", "identifier"), ("subject_id", "drop"), ("client", "drop")]
+)
+def test_columns_that_the_run_works_with_are_kept(mine: Any, key: str, role: str) -> None:
+    fault = mine.fault(f"dataset.{key}=cured", f"dataset.columns.cured.role={role}", *(["model=none"] if key != "target" else []))
+    assert fault.place == "dataset.columns.cured.role" if key == "target" else fault.place
+
+
+@pytest.mark.parametrize("key", ["subject_id", "client"])
+def test_an_identifier_may_tell_persons_and_sites_apart(mine: Any, key: str) -> None:
+    mine.vary("target: cured", f"  who: {{dtype: text, role: identifier}}\n{key}: who\ntarget: cured")
+    mine.compose()
+
+
+def test_target_and_task_come_together(mine: Any) -> None:
+    assert mine.fault("dataset.task=null").place == "dataset.task"
+    assert mine.fault("dataset.target=null").place == "dataset.target"
+
+
+def test_a_model_needs_something_to_learn(mine: Any) -> None:
+    nothing = ("dataset.target=null", "dataset.task=null")
+    assert "needs a target" in mine.fault(*nothing).problem
+    mine.compose(*nothing, "model=none", "anonymization=none")
+
+
+def test_a_model_does_its_tasks_only(mine: Any) -> None:
+    assert "classification" in mine.fault("model=linear").problem
+
+
+def test_a_target_that_may_be_missing_needs_its_rows_dropped(mine: Any) -> None:
+    assert "nullable" in mine.fault("dataset.columns.cured.nullable=true").place
+    mine.compose("dataset.columns.cured.nullable=true", "dataset.missing.rows=drop")
+
+
+def test_columns_without_a_role_are_listed(mine: Any) -> None:
+    mine.vary("role: quasi_identifier, values", "values")
+    assert "without a role: sex" in mine.fault().problem
+    mine.compose("dataset.undeclared=drop")
+
+
+def test_a_method_that_follows_a_model_has_one(mine: Any) -> None:
+    assert mine.fault("model=none").place == "anonymization.name"
+    mine.compose("model=none", "anonymization=none")
+
+
+def test_there_is_something_to_anonymise(mine: Any) -> None:
+    bare = ("dataset.columns.age.role=insensitive", "dataset.columns.sex.role=insensitive")
+    assert "quasi_identifier" in mine.fault(*bare).problem
+    mine.compose(*bare, "anonymization=none")
+
+
+def test_a_method_that_climbs_hierarchies_has_them_all(mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Climbing(Guided):
+        needs_hierarchies: ClassVar[bool] = True
+
+    monkeypatch.setattr("components.anonymization.declarations.Guided", Climbing)
+    assert "age, sex" in mine.fault().problem
+    mine.compose("dataset.columns.age.hierarchy=h.csv", "dataset.columns.sex.hierarchy=h.csv")
+
+
+def criteria(*entries: str) -> str:
+    return f"anonymization.criteria=[{','.join(entries)}]"
+
+
+def test_a_criterion_names_its_column_unless_there_is_only_one(mine: Any) -> None:
+    mine.compose(criteria("{name: l_distinct, l: 2}"))
+    two = "dataset.columns.cured.role=sensitive"
+    assert mine.fault(two, criteria("{name: l_distinct, l: 2}")).place == "anonymization.criteria.0.column"
+    mine.compose(two, criteria("{name: t, t: 0.3, column: ward}"))
+
+
+def test_a_criterion_is_on_a_sensitive_column(mine: Any) -> None:
+    fault = mine.fault(criteria("{name: t, t: 0.3, column: wrd}"))
+    assert fault.remedy == "did you mean ward?"
+    assert "none" in mine.fault("dataset.columns.ward.role=insensitive", criteria("{name: t, t: 0.3}")).problem
+
+
+def test_a_criterion_is_asked_for_once(mine: Any) -> None:
+    twice = criteria("{name: t, t: 0.3}", "{name: t, t: 0.2, column: ward}")
+    assert mine.fault(twice).place == "anonymization.criteria.1"
+
+
+def test_a_k_in_the_criteria_wins_over_the_one_that_ships(mine: Any) -> None:
+    assert mine.compose(criteria("{name: k, k: 9}")).config.anonymization.criteria[0].k == 9
+
+
+def test_two_k_that_someone_gave_are_a_contradiction(mine: Any) -> None:
+    assert "anonymization.k=7" in mine.fault("anonymization.k=7", criteria("{name: k, k: 9}")).problem
+    mine.compose("anonymization.k=9", criteria("{name: k, k: 9}"))
+    mine.compose("anonymization.k=7", criteria('{name: k, k: "${anonymization.k}"}'))
+
+
+def test_a_k_given_in_a_file_contradicts_as_well(mine: Any) -> None:
+    mine.write("experiment/twice", "# @package _global_\nanonymization: {k: 7, criteria: [{name: k, k: 9}]}\n")
+    assert "options/experiment/twice.yaml" in mine.fault("experiment=twice").problem
+
+
+def test_inputs_without_values_or_bounds_are_named_with_both_remedies(mine: Any) -> None:
+    mine.vary("min: 0, max: 120", "min: 0")
+    mine.write("dataset/toy", (mine.folder / "dataset/toy.yaml").read_text().replace(", values: [a, b]", ""))
+    fault = mine.fault()
+    assert "age, ward" in fault.problem
+    assert "min and max" in fault.remedy
+    assert "encoder.learn=true" in fault.remedy
+    mine.compose("encoder.learn=true")
+    mine.compose("model=none", "anonymization=none")
+
+
+def test_the_target_is_no_input(mine: Any) -> None:
+    mine.vary(', values: ["yes", "no"]', "")
+    mine.compose()
+
+
+def test_a_faulty_column_has_no_faults_that_only_follow_from_it(mine: Any) -> None:
+    assert mine.fault("dataset.columns.sex.values=[1]").place == "dataset.columns.sex.values"
+    assert mine.fault("dataset.columns.sex.role=rol").place == "dataset.columns.sex.role"
+
+
+def test_rules_are_judged_although_a_type_is_wrong(mine: Any) -> None:
+    faults = mine.faults("dataset.target=agee", "dataset.split.test=5", "model.n_estimators=no", "anonymization.k=1")
+    assert {fault.place for fault in faults} == {
+        "dataset.target",
+        "dataset.split.test",
+        "model.n_estimators",
+        "anonymization.k",
+    }
+
+
+def test_a_learned_encoder_voids_differential_privacy(mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from components.registry import KINDS, Declaration, _registered
+
+    monkeypatch.setitem(KINDS, "dp", {**KINDS["dp"], "noise": "schemas.declaration:Declaration"})
+    assert Declaration.__name__ == "Declaration"
+    _registered.cache_clear()
+    try:
+        mine.write("dp/noise", "name: noise\n")
+        mine.compose("dp=noise")
+        assert mine.fault("dp=noise", "encoder.learn=true").place == "encoder.learn"
+    finally:
+        monkeypatch.undo()
+        _registered.cache_clear()
