@@ -1,0 +1,1 @@
+"""Measurements of what the components cost and what they keep; not part of the package."""

@@ -1,0 +1,295 @@
+"""What must hold, each point as a function of its size: ``make proof`` calls it at full size, the tests at a small one.
+
+Every function runs the product as a user does, in a folder of its own, and returns a `Verdict`.
+"""
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+from scipy import stats
+
+from bench.product import ADULT, ROOT, Finished, call, class_sizes, environment, run_folders
+
+CANARY = "ZZ-CANARY-7731"
+ADULT_QIS = [
+    "age",
+    "workclass",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "native-country",
+]
+
+# Put in front of the runner: any connection attempt is an error.
+OFFLINE = """
+import runpy, socket, sys
+def refuse(*_):
+    raise OSError("a connection was attempted")
+socket.socket.connect = socket.socket.connect_ex = refuse
+socket.getaddrinfo = refuse
+sys.argv = ["runner", *sys.argv[1:]]
+runpy.run_module("runner", run_name="__main__", alter_sys=True)
+"""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a point holds, and the figure that says so."""
+
+    holds: bool
+    figure: str
+
+
+def default_run(work: Path, limit: float = 60.0) -> Verdict:
+    """``python -m runner`` alone: exit 0, no connection, synthetic hospitals, in less than `limit` seconds."""
+    start = time.perf_counter()
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", OFFLINE],
+        cwd=work,
+        env={**environment(), "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seconds = time.perf_counter() - start
+    folders = run_folders(work / "outputs")
+    said = "synthetic" in done.stdout
+    holds = done.returncode == 0 and len(folders) == 1 and said and seconds < limit
+    return Verdict(holds, f"exit {done.returncode}, {seconds:.1f} s, called synthetic: {said}")
+
+
+def adult(work: Path, *more: str) -> Finished:
+    """Run the Adult setting of the issue with further overrides."""
+    return call("dataset=adult", f"dataset.source.path={ADULT}", "anonymization=guided", "model=tree", *more, cwd=work)
+
+
+def adult_k(work: Path, k: int = 10) -> Verdict:
+    """Count the classes of the released file by dictionaries: the smallest has at least k rows."""
+    done = adult(work, f"anonymization.k={k}")
+    if done.exit_code != 0:
+        return Verdict(holds=False, figure=f"exit {done.exit_code}: {done.stderr.strip()}")
+    sizes = class_sizes(done.release, ADULT_QIS)
+    rows = done.record["flow"]["rows_in"]
+    told = done.metric("anonymization", "k", when="after")
+    holds = sizes[0] >= k and sizes[0] == told and rows == 32_561
+    return Verdict(holds, f"k = {sizes[0]} counted, {told:.0f} recorded, {len(sizes)} classes, {rows} rows read")
+
+
+def adult_accuracy(work: Path, k: int, limit: float, seeds: Iterable[int] = range(10)) -> Verdict:
+    """Mean over seeds of (raw - retrained) test accuracy, paired, is at most `limit`."""
+    losses = []
+    for seed in seeds:
+        done = adult(work, f"anonymization.k={k}", f"seed={seed}")
+        if done.exit_code != 0:
+            return Verdict(holds=False, figure=f"seed {seed}: exit {done.exit_code}: {done.stderr.strip()}")
+        raw = done.metric("model", "accuracy", scope="original", split="test")
+        retrained = done.metric("model", "accuracy", scope="anonymized", split="test")
+        losses.append(raw - retrained)
+    mean = float(np.mean(losses))
+    figure = f"{mean:.4f} over {len(losses)} seeds, limit {limit}"
+    if len(losses) > 1:
+        half = stats.sem(losses) * stats.t.ppf(0.975, len(losses) - 1)
+        figure = f"{mean:.4f} +- {half:.4f} over {len(losses)} seeds, limit {limit}"
+    return Verdict(mean <= limit, figure)
+
+
+def hospitals_csv(work: Path, rows: int) -> tuple[pd.DataFrame, Path]:
+    """Write the synthetic hospitals as a CSV file with a dataset option ``mine`` beside it, in ``work/conf``.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        All cells as text.
+    folder : Path
+        To be given as ``--config-dir``.
+    """
+    from components.data import read
+    from components.data.declarations import Hospitals
+    from schemas.dataset import DatasetSchema
+
+    declared = yaml.safe_load((ROOT / "conf" / "dataset" / "hospitals.yaml").read_text(encoding="utf-8"))
+    schema = DatasetSchema(**declared)
+    source = Hospitals(**{**declared["source"], "rows": rows})
+    frame = read(schema, source, work).table.frame
+    file = work / "mine.csv"
+    frame.to_csv(file, index=False, na_rep=declared["missing"]["markers"][0])
+    declared["name"] = "mine"
+    declared["source"] = {"name": "csv", "path": str(file)}
+    folder = work / "conf"
+    (folder / "dataset").mkdir(parents=True, exist_ok=True)
+    (folder / "dataset" / "mine.yaml").write_text(yaml.safe_dump(declared, sort_keys=False), encoding="utf-8")
+    return pd.read_csv(file, dtype=str, keep_default_na=False), folder
+
+
+def files_with(needle: str, folder: Path) -> set[str]:
+    """Return the files below `folder` whose bytes, or unpacked members, hold `needle`."""
+    found = set()
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file():
+            continue
+        texts = [path.read_bytes()]
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                texts += [archive.read(member) for member in archive.namelist()]
+        if path.suffix == ".parquet":
+            texts.append(pd.read_parquet(path).to_csv().encode())
+        if any(needle.encode() in text for text in texts):
+            found.add(path.relative_to(folder).as_posix())
+    return found
+
+
+def canary(work: Path, rows: int = 400, columns: Sequence[str] | None = None) -> Verdict:
+    """Put a canary in one cell: it shows in declared data outputs at most, and in no word of the terminal.
+
+    Every column of the hospitals is tried in turn (`columns` narrows it). Where the schema allows the canary, the
+    run ends well; elsewhere it is refused with exit 3, and the failed run is searched just so.
+    """
+    frame, conf = hospitals_csv(work, rows)
+    leaks, ended = [], {0: 0, 3: 0}
+    for column in columns or list(frame.columns):
+        marked = frame.copy()
+        marked.loc[rows // 2, column] = CANARY
+        marked.to_csv(work / "mine.csv", index=False)
+        done = call("--config-dir", str(conf), "dataset=mine", "model=tree", f"name=canary-{column}", cwd=work)
+        ended[done.exit_code] = ended.get(done.exit_code, 0) + 1
+        places = files_with(CANARY, work / "outputs")
+        places |= {name for name, text in (("stdout", done.stdout), ("stderr", done.stderr)) if CANARY in text}
+        leaks += [f"{column}: {place}" for place in sorted(places) if not re.search(r"/data/release\.\w+$", place)]
+    holds = not leaks and set(ended) == {0, 3} and min(ended.values()) > 0
+    return Verdict(holds, f"{ended[0]} accepted, {ended[3]} refused, leaks: {', '.join(leaks) or 'none'}")
+
+
+def row_order(work: Path, rows: int = 6000, shuffles: int = 3) -> Verdict:
+    """Shuffle the rows: the release has the same bytes (it is written in the order of its values)."""
+    frame, conf = hospitals_csv(work, rows)
+    digests = set()
+    for seed in range(shuffles + 1):
+        order = np.random.default_rng(seed).permutation(rows) if seed else np.arange(rows)
+        frame.iloc[order].to_csv(work / "mine.csv", index=False)
+        done = call("--config-dir", str(conf), "dataset=mine", "model=tree", cwd=work)
+        if done.exit_code != 0 or done.folder is None:
+            return Verdict(holds=False, figure=f"exit {done.exit_code}: {done.stderr.strip()}")
+        digests.add(digest(done.folder / "data" / "release.csv"))
+    return Verdict(len(digests) == 1, f"{len(digests)} different releases of {shuffles + 1} orders of {rows} rows")
+
+
+def same_seed(work: Path, *overrides: str) -> Verdict:
+    """Two runs with one seed: every file but record and events has the same bytes; the record's figures agree."""
+    first, second = (call(*overrides, cwd=work) for _ in range(2))
+    if first.folder is None or second.folder is None:
+        return Verdict(holds=False, figure=f"exit {first.exit_code}: {first.stderr.strip()}")
+    told_apart = {"record.json", "events.jsonl"}
+    one, two = (
+        {path: value for path, value in digests(folder).items() if path not in told_apart}
+        for folder in (first.folder, second.folder)
+    )
+    differ = sorted(path for path in one.keys() | two.keys() if one.get(path) != two.get(path))
+    figures = first.record["metrics"] == second.record["metrics"]
+    return Verdict(not differ and figures, f"{len(one)} files compared, different: {', '.join(differ) or 'none'}")
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file below a folder by relative path."""
+    return {path.relative_to(folder).as_posix(): digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def whole(folder: Path) -> bool:
+    """Say whether a run folder holds what its record lists, byte for byte, and nothing else."""
+    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    listed = {output["path"]: output["sha256"] for output in record["outputs"]}
+    found = {path: value for path, value in digests(folder).items() if path != "record.json"}
+    return listed == found and record["status"] in {"completed", "failed", "interrupted"}
+
+
+def kills(work: Path, number: int = 30, seed: int = 0, *overrides: str) -> Verdict:
+    """SIGKILL at random moments: at the final path nothing or a whole run, the rest listed as interrupted."""
+    start = time.perf_counter()
+    earlier = call(*overrides, cwd=work)
+    seconds = time.perf_counter() - start
+    if earlier.folder is None:
+        return Verdict(holds=False, figure=f"exit {earlier.exit_code}: {earlier.stderr.strip()}")
+    kept = digests(earlier.folder)
+    draw = random.Random(seed)  # noqa: S311  # moments, not secrets
+    killed = 0
+    for _ in range(number):
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "runner", *overrides],
+            cwd=work,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            process.wait(draw.uniform(0, seconds))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            killed += 1
+        process.wait()
+    folders = run_folders(work / "outputs")
+    broken = sorted(folder.name for folder in folders if not whole(folder))
+    left = len([path for path in (work / "outputs").rglob(".work-*") if path.is_dir()])
+    listing = call("list", cwd=work)
+    told = listing.stdout.count("interrupted")
+    untouched = digests(earlier.folder) == kept
+    holds = not broken and told == left and untouched and listing.exit_code == 0
+    return Verdict(
+        holds,
+        f"{killed} of {number} killed, {len(folders)} whole at the final path, {len(broken)} broken, "
+        f"{left} left and {told} listed as interrupted, earlier run untouched: {untouched}",
+    )
+
+
+def cases(work: Path) -> Verdict:
+    """Run every test that carries the number of a case."""
+    return selected(
+        work, "u01 or u03 or u04 or u06 or u07 or u09 or u13 or u16 or u18 or u19 or u22 or x1 or x3 or x4 or x11"
+    )
+
+
+def light_start(work: Path) -> Verdict:
+    """Run the tests of what starts light."""
+    return selected(work, "light")
+
+
+def selected(work: Path, keyword: str) -> Verdict:
+    """Run the tests that `keyword` selects and return pytest's closing line."""
+    done = subprocess.run(  # noqa: S603
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-k",
+            keyword,
+            "-p",
+            "no:cacheprovider",
+            f"--basetemp={work / 'pytest'}",
+        ],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Verdict(done.returncode == 0, done.stdout.strip().splitlines()[-1])

@@ -1,0 +1,85 @@
+"""Every promise at full size, one line a point: ``python -m bench.proof [WORD ...]``.
+
+Results are kept in ``bench/results/proof.jsonl`` by point and code, so that a second call goes on where the first
+one stopped; another state of the code starts anew. WORDs narrow the points to those whose name holds one of them.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+from bench import guided, points
+from bench.points import Verdict
+from bench.product import ROOT
+
+RESULTS = ROOT / "bench" / "results" / "proof.jsonl"
+
+
+def guided_cost() -> Verdict:
+    """Measure time and memory of guided anonymisation at 10k, 100k and 400k rows."""
+    found = guided.ratios()
+    return Verdict(guided.hold(found), "; ".join(map(str, found)))
+
+
+POINTS: dict[str, Callable[[Path], Verdict]] = {
+    "default run: offline, under 60 s, synthetic": points.default_run,
+    "adult, k=10: counted on the released file": points.adult_k,
+    "adult, k=10: mean accuracy lost <= .005": lambda work: points.adult_accuracy(work, 10, 0.005),
+    "adult, k=100: mean accuracy lost <= .008": lambda work: points.adult_accuracy(work, 100, 0.008),
+    "cases U01-U22, X1-X4, X11": points.cases,
+    "canary in every column": points.canary,
+    "guided: time <= 1.5 x tree, memory <= 3 x table": lambda _: guided_cost(),
+    "light start": points.light_start,
+    "rows in another order, same release": points.row_order,
+    "same seed, same bytes": points.same_seed,
+    "30 random kills": points.kills,
+}
+
+
+def code_digest() -> str:
+    """Return one digest of everything that a result depends on."""
+    total = sha256()
+    for folder in ("conf", "runner", "components", "schemas", "bench", "tests"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in {".py", ".yaml"}:
+                total.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    return total.hexdigest()
+
+
+def earlier_results(code: str) -> dict[str, Verdict]:
+    """Return the verdicts that were reached with the same code."""
+    if not RESULTS.exists():
+        return {}
+    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    return {line["point"]: Verdict(line["holds"], line["figure"]) for line in lines if line["code"] == code}
+
+
+def main() -> int:
+    """Run what has no result yet and print one line a point; 1 when a point doesn't hold."""
+    code = code_digest()
+    known = earlier_results(code)
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    all_hold = True
+    for name, point in POINTS.items():
+        if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
+            continue
+        verdict = known.get(name)
+        if verdict is None:
+            start = time.perf_counter()
+            with tempfile.TemporaryDirectory() as work:
+                verdict = point(Path(work))
+            line = {"point": name, "code": code, "holds": verdict.holds, "figure": verdict.figure}
+            line["seconds"] = round(time.perf_counter() - start, 1)
+            with RESULTS.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        all_hold &= verdict.holds
+        print(f"{'holds' if verdict.holds else 'FAILS'}  {name}: {verdict.figure}", flush=True)
+    return 0 if all_hold else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
