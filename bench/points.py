@@ -24,6 +24,7 @@ from scipy import stats
 from bench.product import ADULT, ROOT, Finished, call, class_sizes, environment, run_folders
 
 CANARY = "ZZ-CANARY-7731"
+UNREACHABLE = "anonymization.criteria=[{name: k, k: 5}, {name: l_distinct, l: 99, column: diagnosis}]"
 ADULT_QIS = [
     "age",
     "workclass",
@@ -158,21 +159,27 @@ def canary(work: Path, rows: int = 400, columns: Sequence[str] | None = None) ->
     """Put a canary in one cell: it shows in declared data outputs at most, and in no word of the terminal.
 
     Every column of the hospitals is tried in turn (`columns` narrows it). Where the schema allows the canary, the
-    run ends well; elsewhere it is refused with exit 3, and the failed run is searched just so.
+    run ends well, or is made to miss its goal by an l that no class can reach; elsewhere it is refused with exit 3.
+    The failed runs are searched just so.
     """
     frame, conf = hospitals_csv(work, rows)
-    leaks, ended = [], {0: 0, 3: 0}
+    leaks: list[str] = []
+    ended = {0: 0, 3: 0, 4: 0}
     for column in columns or list(frame.columns):
         marked = frame.copy()
         marked.loc[rows // 2, column] = CANARY
         marked.to_csv(work / "mine.csv", index=False)
-        done = call("--config-dir", str(conf), "dataset=mine", "model=tree", f"name=canary-{column}", cwd=work)
-        ended[done.exit_code] = ended.get(done.exit_code, 0) + 1
-        places = files_with(CANARY, work / "outputs")
-        places |= {name for name, text in (("stdout", done.stdout), ("stderr", done.stderr)) if CANARY in text}
-        leaks += [f"{column}: {place}" for place in sorted(places) if not re.search(r"/data/release\.\w+$", place)]
-    holds = not leaks and set(ended) == {0, 3} and min(ended.values()) > 0
-    return Verdict(holds, f"{ended[0]} accepted, {ended[3]} refused, leaks: {', '.join(leaks) or 'none'}")
+        for name, more in (("fits", ()), ("misses", (UNREACHABLE,))):
+            outputs = work / f"{column}-{name}"
+            done = call(
+                "--config-dir", str(conf), "dataset=mine", "model=tree", f"output.dir={outputs}", *more, cwd=work
+            )
+            ended[done.exit_code] = ended.get(done.exit_code, 0) + 1
+            places = files_with(CANARY, outputs)
+            places |= {stream for stream, text in (("stdout", done.stdout), ("stderr", done.stderr)) if CANARY in text}
+            leaks += [f"{column}: {place}" for place in sorted(places) if not re.search(r"/data/release\.\w+$", place)]
+    holds = not leaks and set(ended) == {0, 3, 4} and min(ended.values()) > 0
+    return Verdict(holds, f"runs ended (exit: number) {ended}, leaks: {', '.join(leaks) or 'none'}")
 
 
 def row_order(work: Path, rows: int = 6000, shuffles: int = 3) -> Verdict:
@@ -258,6 +265,27 @@ def kills(work: Path, number: int = 30, seed: int = 0, *overrides: str) -> Verdi
         f"{killed} of {number} killed, {len(folders)} whole at the final path, {len(broken)} broken, "
         f"{left} left and {told} listed as interrupted, earlier run untouched: {untouched}",
     )
+
+
+def wheel(work: Path) -> Verdict:
+    """Install the built wheel into an empty environment and run it beside decoys of our packages."""
+    here, environ = work / "here", work / "venv"
+    python = environ / "bin" / "python"
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", work, ROOT]
+    for command in (build, [sys.executable, "-m", "venv", environ]):
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    (built,) = work.glob("*.whl")
+    subprocess.run([*pip, "-c", ROOT / "constraints.txt", built], check=True, capture_output=True)  # noqa: S603
+    for name in ("conf", "schemas", "components"):
+        (here / name).mkdir(parents=True)
+        (here / name / "__init__.py").write_text("raise ImportError('a decoy was imported')\n", encoding="utf-8")
+    done = subprocess.run(  # noqa: S603
+        [python, "-m", "runner"], cwd=here, env=environment(), capture_output=True, text=True, check=False
+    )
+    folders = run_folders(here / "outputs")
+    holds = done.returncode == 0 and len(folders) == 1
+    return Verdict(holds, f"exit {done.returncode}, {len(folders)} run folder, {built.name} alone in its environment")
 
 
 def cases(work: Path) -> Verdict:

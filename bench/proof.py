@@ -37,6 +37,7 @@ POINTS: dict[str, Callable[[Path], Verdict]] = {
     "rows in another order, same release": points.row_order,
     "same seed, same bytes": points.same_seed,
     "30 random kills": points.kills,
+    "wheel in an empty environment, beside decoys": points.wheel,
 }
 
 

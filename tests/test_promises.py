@@ -1,0 +1,49 @@
+"""What must hold, at a size for every day; ``make proof`` runs the same points at full size."""
+
+from pathlib import Path
+
+import pytest
+
+from bench import points
+from bench.product import ADULT
+
+needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="the Adult table is not here")
+SMALL = ("dataset.source.rows=300", "model=tree")
+
+
+def test_the_default_run_works_offline_within_a_minute(tmp_path: Path) -> None:
+    verdict = points.default_run(tmp_path)
+    assert verdict.holds, verdict.figure
+
+
+@needs_adult
+def test_adult_is_k_anonymous_by_an_independent_count(tmp_path: Path) -> None:
+    verdict = points.adult_k(tmp_path, k=10)
+    assert verdict.holds, verdict.figure
+
+
+@needs_adult
+def test_adult_loses_little_accuracy(tmp_path: Path) -> None:
+    verdict = points.adult_accuracy(tmp_path, 100, 0.008, seeds=(0, 1))
+    assert verdict.holds, verdict.figure
+
+
+def test_a_canary_stays_in_the_declared_data_outputs(tmp_path: Path) -> None:
+    verdict = points.canary(tmp_path, rows=120, columns=("name", "age", "zip", "diagnosis"))
+    assert verdict.holds, verdict.figure
+
+
+def test_the_order_of_rows_changes_no_byte_of_the_release(tmp_path: Path) -> None:
+    verdict = points.row_order(tmp_path, rows=300, shuffles=1)
+    assert verdict.holds, verdict.figure
+
+
+@pytest.mark.parametrize("representative", ["median", "medoid", "range"])
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, representative: str) -> None:
+    verdict = points.same_seed(tmp_path, *SMALL, f"anonymization.representative={representative}")
+    assert verdict.holds, verdict.figure
+
+
+def test_a_killed_run_leaves_nothing_half(tmp_path: Path) -> None:
+    verdict = points.kills(tmp_path, 4, 1, *SMALL)
+    assert verdict.holds, verdict.figure
