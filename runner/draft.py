@@ -1,25 +1,20 @@
 """Composing: from overrides to one tree, with all that is wrong with the command line found on the way."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_loader_impl import ConfigLoaderImpl, get_overrides_dirname
 from hydra._internal.defaults_list import DefaultsList
-from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException, MissingConfigException
+from hydra.core.override_parser.types import Override, OverrideType
+from hydra.errors import MissingConfigException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from runner import keys, overrides
-from runner.options import Options, find_options
+from runner.options import COMPOSING, Options, find_options
 from runner.provenance import Layer, choices, files, layers
 from runner.suggest import did_you_mean, nearest
 from schemas.faults import ConfigurationError, Fault
-
-COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError, AssertionError, RecursionError)
-"""What Hydra lets escape while it composes."""
 
 
 @dataclass
@@ -105,16 +100,14 @@ def draft(texts: list[str], config_dir: Any = None, primary: str | None = None) 
     base, good_groups, broken = _composed(settled.chosen, hydras, options)
     known, unknown = keys.check(base, [one for one in values if not one.is_hydra_override()], settled.unsure, options)
     kept, unfit = _applied(base, known)
-    good = [*good_groups, *(text for _, text in kept)]
-    config, cause = _tried(lambda: options.compose(good), options) if kept else (base, None)
-    if config is None:
-        raise ConfigurationError([*faults, *settled.faults, *broken, *unknown, *unfit, *([cause] if cause else [])])
-    defaults = options.defaults(good)
+    said = [one for one in read if str(one.input_line) in good_groups or one in kept]
+    base.hydra.job.override_dirname = get_overrides_dirname(said, **base.hydra.job.config.override_dirname)
+    defaults = options.defaults(good_groups)
     taken = [fault for default in defaults.defaults if (fault := options.taken(default.config_path or "")) is not None]
     return Draft(
         options=options,
-        config=config,
-        layers=layers(options, defaults, [override for override, _ in kept]),
+        config=base,
+        layers=layers(options, defaults, kept),
         defaults=defaults,
         faults=[*faults, *settled.faults, *broken, *unknown, *unfit, *taken],
         unsure=settled.unsure,
@@ -181,8 +174,8 @@ def _sign(override: Override, options: Options, option: str) -> tuple[list[Fault
     """Check that a choice has a ``+`` where its group has no default, and none elsewhere; return it put right too."""
     group, text = override.key_or_group, str(override.input_line)
     key = override.get_key_element().lstrip("+")
-    chosen = key in options.defaults([]).overrides.known_choices
-    if not override.is_force_add() and override.is_add() != chosen:
+    chosen = key in options.standard
+    if not options.standard or (not override.is_force_add() and override.is_add() != chosen):
         return [], text
     right = f"{key}={option}" if chosen else f"+{key}={option}"
     return [Fault(group, "a group is added with one +, and chosen anew without", remedy=right, source=text)], right
@@ -219,46 +212,45 @@ def _composed(groups: list[str], hydras: list[str], options: Options) -> tuple[D
     ConfigurationError
         Nothing can be composed, whatever is left out.
     """
-    wanted = [*groups, *hydras]
-    whole, fault = _tried(lambda: options.compose(wanted), options)
-    if whole is not None:
-        return whole, wanted, []
-    good: list[str] = []
-    faults: list[Fault] = []
-    for text in wanted:
-        alone, cause = _tried(lambda text=text: options.compose([*good, text]), options)  # type: ignore[misc]
-        if alone is None and cause is not None:
-            faults.append(Fault(cause.place, cause.problem, cause.allowed, cause.remedy, cause.source or text))
-        else:
-            good.append(text)
-    base, cause = _tried(lambda: options.compose(good), options)
-    if base is None:
-        raise ConfigurationError([*faults, *(found for found in (cause or fault,) if found)])
-    return base, good, faults
+    good, faults = [*groups, *hydras], list[Fault]()
+    while True:
+        cause = _tried(good, options)
+        if not isinstance(cause, Fault):
+            return cause, good, faults
+        fewer = [[one for one in good if one != text] for text in good]
+        left = [_tried(some, options) for some in fewer]
+        # The culprit is the choice without which all is well, or else without which something else is wrong.
+        well = [index for index, outcome in enumerate(left) if not isinstance(outcome, Fault)]
+        other = [index for index, outcome in enumerate(left) if outcome != cause]
+        if not other:
+            raise ConfigurationError([*faults, cause])
+        culprit = (well or other)[0]
+        faults.append(replace(cause, source=cause.source or good[culprit]))
+        good = fewer[culprit]
 
 
-def _applied(base: DictConfig, known: list[Override]) -> tuple[list[tuple[Override, str]], list[Fault]]:
-    """Try each override of a value on the tree; return those that fit in the form that Hydra takes, and the faults."""
-    fitting: list[tuple[Override, str]] = []
+def _applied(base: DictConfig, known: list[Override]) -> tuple[list[Override], list[Fault]]:
+    """Set the overridden values in the tree, one by one as Hydra would; return those that fit, and the faults."""
+    fitting: list[Override] = []
     faults: list[Fault] = []
-    trial = base.copy()
     for override in known:
-        text = str(override.input_line) if override.is_delete() else overrides.forced(override)
-        (changed,), _ = overrides.parse([text])
+        set_anyway = override if override.is_delete() else replace(override, type=OverrideType.FORCE_ADD)
         try:
-            ConfigLoaderImpl._apply_overrides_to_config([changed], trial)  # noqa: SLF001
+            ConfigLoaderImpl._apply_overrides_to_config([set_anyway], base)  # noqa: SLF001
         except COMPOSING as error:
             faults.append(Fault(override.key_or_group, _first_line(error), source=str(override.input_line)))
         else:
-            fitting.append((override, text))
+            fitting.append(override)
+    # What Hydra notes of them, for ${hydra:...} to refer to.
+    base.hydra.overrides.task.extend([str(override.input_line) for override in fitting])
     return fitting, faults
 
 
-def _tried(make: Callable[[], DictConfig], options: Options) -> tuple[DictConfig | None, Fault | None]:
+def _tried(choices: list[str], options: Options) -> DictConfig | Fault:
     try:
-        return make(), None
+        return options.compose(choices)
     except COMPOSING as error:
-        return None, explained(error, options)
+        return explained(error, options)
 
 
 def explained(error: BaseException, options: Options) -> Fault:

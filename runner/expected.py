@@ -51,12 +51,18 @@ def _simple(annotation: Any, metadata: tuple[Any, ...]) -> str:
         text = "one character" if _limit(metadata, "max_length") == 1 else text
         return "true or false" if annotation is bool else text
     if get_origin(annotation) in (list, tuple):
-        return f"a list, each entry {expected(get_args(annotation)[0])}"
+        return f"a list, each entry {_entry(get_args(annotation)[0])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"a mapping with the keys {', '.join(annotation.model_fields)}"
     if get_origin(annotation) is dict:
         return "a mapping"
     return "another value"
+
+
+def _entry(annotation: Any) -> str:
+    """Return what a list's entries are; keys of mappings are told where an entry is faulty, not here."""
+    mappings = all(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in members(annotation))
+    return "a mapping" if mappings else expected(annotation)
 
 
 def one_of(words: list[str]) -> str:
@@ -74,7 +80,8 @@ def _range(metadata: tuple[Any, ...]) -> str:
     if above is not None and below is not None:
         return f" between {above} and {below}, both excluded"
     named = {">=": low, ">": above, "<=": high, "<": below}
-    return "".join(f" {sign} {limit}" for sign, limit in named.items() if limit is not None).replace(" <", " and <")
+    told = " and ".join(f"{sign} {limit}" for sign, limit in named.items() if limit is not None)
+    return f" {told}" if told else ""
 
 
 def _limit(metadata: tuple[Any, ...], name: str) -> Any:

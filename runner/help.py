@@ -28,8 +28,8 @@ def help_text(options: Options, program: str) -> str:
         "Any other setting: key=value, such as anonymization.k=10.",
         "",
         "  --cfg job [-p model]    the composed settings (-p: one section), not run",
-        "  --config-dir DIR        a folder with options of your own (DIR/dataset/mine.yaml)",
-        "  --info, --resolve, --hydra-help, --shell-completion, --version: as Hydra has them",
+        "  --config-dir DIR        a folder of options of your own: DIR/dataset/x.yaml",
+        "  --info --resolve --hydra-help --shell-completion --version: as in Hydra",
         "",
         "Exit codes: 0 done, 2 configuration, 3 data or schema, 4 goal not reached,",
         "            5 internal, 130 interrupted",
@@ -43,7 +43,7 @@ def _usage(program: str, arguments: str, purpose: str) -> str:
 
 def _groups(options: Options) -> list[str]:
     """Return a line or more for each group; those that hold nothing but ``none`` share one."""
-    chosen = options.defaults([]).overrides.known_choices
+    chosen = options.standard
     lines: list[str] = []
     empty: list[str] = []
     for group in options.groups():

@@ -7,6 +7,7 @@ from pydantic import create_model
 from components.registry import Declaration, declaration, entries
 from runner.expected import one_of
 from runner.suggest import did_you_mean, nearest
+from runner.translate import shown
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, Fault
 from schemas.run_config import RunConfig
@@ -53,6 +54,6 @@ def _declared(kind: str, section: Any, place: str, faults: dict[str, Fault]) -> 
             faults[f"{place}.name"] = error.faults[0]
             return Any
     similar = nearest(name, known) if isinstance(name, str) else ""
-    problem = "is missing" if "name" not in section else f"there is no {kind} called {name!r}"
+    problem = "is missing" if "name" not in section else f"there is no {kind} called {shown(name)}"
     faults[f"{place}.name"] = Fault(f"{place}.name", problem, one_of(sorted(known)), did_you_mean(similar))
     return Any

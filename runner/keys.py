@@ -118,6 +118,7 @@ def _declared(model: Any) -> list[str]:
 
 def unknown(key: str, source: str, known: list[str], component: str = "") -> Fault:
     """Return the fault of a key that there isn't, in the section of `component` where it stands in one."""
+    key = key or "''"
     problem = f"{component} has no such key" if component else "there is no such key"
     return Fault(key, problem, remedy=did_you_mean(nearest_path(key, known)), source=source)
 

@@ -1,26 +1,36 @@
 """The options there are: ours in ``conf``, and the user's own, which add to them but can't replace them."""
 
 import warnings
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from typing import ClassVar
 
 from hydra import version
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_repository import CachingConfigRepository
+from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
 from hydra._internal.defaults_list import DefaultsList
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.object_type import ObjectType
 from hydra.core.plugins import Plugins
 from hydra.core.utils import setup_globals
+from hydra.errors import HydraException
+from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.types import RunMode
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from schemas.faults import ConfigurationError, Fault
 
 VERSION_BASE = "1.3"
 PRIMARY = "config"
+COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, OSError, ValueError, AssertionError, RecursionError)
+"""What Hydra lets escape while it composes."""
+
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
 
@@ -30,6 +40,35 @@ class ConfigFile:
 
     path: str
     sha256: str
+
+
+class _Repository(ConfigRepository):
+    """Hydra's files, parsed once for as long as they stay as they are: a sweep composes them over and over."""
+
+    parsed: ClassVar[dict[tuple[str, int, int], ConfigResult]] = {}
+
+    def load_config(self, config_path: str) -> ConfigResult | None:
+        """Return a file's content, for the caller to change at will."""
+        file = file_of(self.get_sources(), config_path)
+        if file is None:
+            return super().load_config(config_path)
+        state = file.stat()
+        key = (f"{config_path}\n{file}", state.st_mtime_ns, state.st_size)
+        if key not in self.parsed:
+            loaded = super().load_config(config_path)
+            if loaded is None:
+                return None
+            self.parsed[key] = loaded
+        return deepcopy(self.parsed[key])
+
+
+def file_of(sources: list[ConfigSource], config_path: str) -> Path | None:
+    """Return the file behind a config path such as ``dataset/adult``; None when it is no file."""
+    name = config_path if config_path.endswith((".yaml", ".yml")) else f"{config_path}.yaml"
+    for source in sources:
+        if source.is_config(config_path):
+            return Path(source.path) / name if source.scheme() == "file" else None
+    return None
 
 
 @dataclass(frozen=True)
@@ -65,13 +104,21 @@ class Options:
             warnings.simplefilter("ignore", UserWarning)
             return self.loader.compute_defaults_list(self.primary, overrides, RunMode.RUN)
 
+    @cached_property
+    def standard(self) -> dict[str, str]:
+        """The option of each group unless another is chosen; empty where not even that can be composed."""
+        try:
+            return {group: option or "" for group, option in self.defaults([]).overrides.known_choices.items()}
+        except COMPOSING:
+            return {}
+
     def is_group(self, name: str) -> bool:
         """Tell whether there is a group of this name."""
         return bool(name) and bool(self.repository.group_exists(name))
 
     def names(self, group: str) -> list[str]:
-        """Return the options of one group, sorted."""
-        return list(self.repository.get_group_options(group, ObjectType.CONFIG))
+        """Return the options of one group, sorted; Hydra's inner ones left out."""
+        return [name for name in self.repository.get_group_options(group, ObjectType.CONFIG) if name[:1] != "_"]
 
     def groups(self, parent: str = "") -> list[str]:
         """Return all groups that hold an option, Hydra's own left out."""
@@ -93,11 +140,7 @@ class Options:
 
     def file(self, config_path: str) -> Path | None:
         """Return the file behind a config path such as ``dataset/adult``; None when it is no file."""
-        name = config_path if config_path.endswith((".yaml", ".yml")) else f"{config_path}.yaml"
-        for source in self.repository.get_sources():
-            if source.is_config(config_path):
-                return Path(source.path) / name if source.scheme() == "file" else None
-        return None
+        return file_of(self.repository.get_sources(), config_path)
 
     def label(self, config_path: str) -> str:
         """Return how a file is called in messages: ``conf/...`` for ours, else as near to what was typed as can be."""
@@ -165,11 +208,12 @@ def find_options(config_dir: str | Path | None = None, primary: str | None = Non
         # After ours and before the schemas: what comes first wins.
         path.prepend("command-line", f"file://{folder.absolute()}", SearchPathQuery(provider="schema"))
     loader = ConfigLoaderImpl(path)
+    loader.repository = _Repository(path)
     primary = primary or PRIMARY
     extra = [searchpath] if searchpath else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        _, repository = loader._parse_overrides_and_create_caching_repo(PRIMARY, extra)  # noqa: SLF001
+        _, repository = loader._parse_overrides_and_create_caching_repo(None, extra)  # noqa: SLF001
     options = Options(loader, repository, folder, primary)
     if not repository.config_exists(primary):
         raise ConfigurationError(

@@ -47,7 +47,7 @@ def _readable(text: str) -> bool:
 def _unreadable(text: str, reason: str) -> Fault:
     """Say why an override can't be read, with the quoting that works, or where it belongs instead."""
     key, equals, value = text.partition("=")
-    place = key or text
+    place = key or text or "''"
     if not equals and not text.startswith("~"):
         return Fault(place, "this is no override", "key=value, group=option, +key=value or ~key", source="command line")
     if not _readable(f"{key}=1"):
@@ -85,14 +85,15 @@ def quoted(key: str, value: str) -> str:
 
 def in_quotes(text: str) -> str:
     """Return a text as the override grammar takes it whatever it holds."""
-    escaped = re.sub(r'(\\*)"', lambda match: match[1] * 2 + r"\"", text)
+    # Backslashes mean themselves, but for those before a quote, the closing one too.
+    escaped = re.sub(r'(\\*)("|\Z)', lambda match: match[1] * 2 + match[2].replace('"', r"\""), text)
     return f'"{escaped}"'
 
 
 def choices(override: Override) -> list[str]:
-    """Return the overrides that a sweep over several values stands for; itself where it can't be told apart."""
+    """Return the overrides that a sweep over several values stands for; itself where it is none."""
     text = str(override.input_line)
-    if not override.is_discrete_sweep():
+    if not override.is_sweep_override():
         return [text]
     key = override.get_key_element()
     return [f"{key}={value}" for value in override.sweep_string_iterator()]

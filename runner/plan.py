@@ -1,5 +1,6 @@
 """Level 2 of the check, and what ``plan`` prints: header and row count are read, nothing is written."""
 
+import json
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -216,7 +217,7 @@ def _parameters(section: Any) -> str:
             listed_ones = [entry.get("name", "...") if isinstance(entry, dict) else str(entry) for entry in value]
             shown.append(f"{name}=[{', '.join(listed_ones)}]")
         else:
-            shown.append(f"{name}={'null' if value is None else value}")
+            shown.append(f"{name}={value if isinstance(value, str) else json.dumps(value)}")
     return f" ({', '.join(shown)})" if shown else ""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -136,4 +137,5 @@ def _said(ask: Callable[[Hydra], None], flags: argparse.Namespace) -> str:
             ask(Hydra.create_main_hydra2("runner", options.loader.config_search_path))
     finally:
         GlobalHydra.instance().clear()
+        HydraConfig.instance().cfg = None
     return heard.getvalue()

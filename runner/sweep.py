@@ -106,13 +106,8 @@ def _checked(asked: Command) -> Sweep:
     """Check each choice of each override, with the others at their first choice."""
     read, faults = overrides.parse(list(asked.overrides))
     options = find_options(asked.flags.config_dir, asked.flags.config_name)
-    read = _with_params(read, options)
-    for override in read:
-        override.config_loader = options.loader
-    lists = [overrides.choices(override) for override in read]
-    bare = [str(one.input_line) for one, values in zip(read, lists, strict=True) if not values]
-    faults += [Fault(text.partition("=")[0], "stands for no choice at all", source=text) for text in bare]
-    lists = [values for values in lists if values]
+    lists, empty = _choices([*_params(read, options), *read], options)
+    faults += empty
     base = [values[0] for values in lists]
     jobs = [base]
     for place, values in enumerate(lists):
@@ -132,18 +127,34 @@ def _checked(asked: Command) -> Sweep:
     return Sweep(asked, options, read, first)
 
 
-def _with_params(read: list[Override], options: Options) -> list[Override]:
-    """Return the overrides with those that ``hydra.sweeper.params`` of the files adds."""
+def _choices(every: list[Override], options: Options) -> tuple[list[list[str]], list[Fault]]:
+    """Return the choices that each override stands for, and a fault for each that stands for none."""
+    lists: list[list[str]] = []
+    faults: list[Fault] = []
+    for override in every:
+        override.config_loader = options.loader
+        key, text = override.key_or_group, str(override.input_line)
+        if override.is_interval_sweep():
+            faults.append(Fault(key, "an interval can't be gone through", "choice(...) or range(...)", source=text))
+        elif found := overrides.choices(override):
+            lists.append(found)
+        else:
+            faults.append(Fault(key, "stands for no choice at all", source=text))
+    return lists, faults
+
+
+def _params(read: list[Override], options: Options) -> list[Override]:
+    """Return the overrides that the sweeper adds of itself: ``hydra.sweeper.params`` of the files."""
     groups = [str(one.input_line) for one in read if not one.is_sweep_override() and not one.is_delete()]
     chosen = [text for text in groups if options.is_group(text.lstrip("+").partition("=")[0])]
     try:
         config = options.compose(chosen, RunMode.MULTIRUN)
     except (HydraException, ValueError, OSError):
-        return read  # said with the faults of the jobs
+        return []  # said with the faults of the jobs
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
     given = {one.get_key_element() for one in read}
     added, _ = overrides.parse([f"{key}={value}" for key, value in params.items()])
-    return [*(one for one in added if one.get_key_element() not in given), *read]
+    return [one for one in added if one.get_key_element() not in given]
 
 
 def _launch(checked: Sweep, folder: Path | None, scratch: str) -> int:

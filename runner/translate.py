@@ -161,7 +161,7 @@ def _conversion(path: Path, given: Any, resolved: Resolved) -> str:
         return ""
     written = get(resolved.raw, path) if holds(resolved.raw, path) else None
     if isinstance(written, str) and written.startswith("${oc.env:"):
-        return f"write ${{oc.decode:{written}}} to have it read as a number or boolean"
+        return f'write "${{oc.decode:{written}}}" to have it read as a number or boolean'
     plain = given.strip().lstrip("+-").replace("_", "").replace(".", "", 1)
     return "write it without quotes" if plain.isdigit() or given.lower() in ("true", "false") else ""
 

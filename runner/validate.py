@@ -51,7 +51,7 @@ def validate(draft: Draft) -> tuple[RunConfig | None, Resolved, list[Fault]]:
     known = [dotted(path) for path, _ in walk(resolved.raw) if field_at(model, path)]
     faults += [_fault(trouble, known, resolved, draft) for trouble in found]
     told = {trouble.path for trouble in found} | unusable
-    run, unsure = (config, draft.unsure) if config else _stand_in(model, resolved, told, draft.unsure)
+    run, unsure = (config, draft.unsure) if config and not unnamed else _stand_in(model, resolved, told, draft.unsure)
     facts = Facts(run, resolved, draft.layers, frozenset(_columns(told, resolved)))
     faults += [
         replace(fault, source=source_of(draft.layers, tuple(fault.place.split("."))))

@@ -75,7 +75,7 @@ def fault_of(
     """
     failing = tuple(rows[failure.positions].tolist())
     if column is None or not failing:
-        problem, allowed, remedy = _whole_column(failure.check)
+        problem, allowed, remedy = _whole_column(failure.check, column)
     else:
         problem, allowed, remedy = _cells(failure.check, column, is_target=is_target)
         problem += f" in {len(failing)} of {failure.checked} cells ({listed(failing)})"
@@ -86,12 +86,13 @@ def fault_of(
     return Fault(where, problem, allowed, failure.hint or remedy, values=spelt, rows=failing)
 
 
-def _whole_column(check: str) -> tuple[str, str, str]:
+def _whole_column(check: str, column: Column | None) -> tuple[str, str, str]:
+    kind = "" if column is None else f"the pandas dtype that stands for {column.dtype}"
     return {
         "absent": ("is not in the table", "every declared column", ""),
         "unexpected": ("must not be in the table", "the declared columns and no other", ""),
         "order": ("stands in another place than declared", "the declared order", ""),
-    }.get(check, (f"fails the check '{check}' as a whole", "the declared dtype", ""))
+    }.get(check, (f"fails the check '{check}' as a whole", kind, ""))
 
 
 def _cells(check: str, column: Column, *, is_target: bool) -> tuple[str, str, str]:

@@ -86,7 +86,10 @@ def _has_dtype(cells: pd.Series, column: Column) -> bool:
     """Compare dtypes exactly: pandera takes Int64 for int64, and objects for strings."""
     if column.dtype == "datetime":
         return str(cells.dtype) in {"datetime64[us]", "datetime64[us, UTC]"}
-    return bool(cells.dtype == _dtype(column))
+    wanted = _dtype(column)
+    if wanted == "string":  # of any storage; pandas takes its NaN-based str for equal
+        return isinstance(cells.dtype, pd.StringDtype) and cells.dtype.na_value is pd.NA
+    return bool(cells.dtype == wanted)
 
 
 def _bound(column: Column, name: str, bound: float | str, holds: Callable[[Any, Any], Any]) -> pa.Check:
@@ -144,14 +147,13 @@ def _translated(error: SchemaError, frame: pd.DataFrame) -> list[Failure]:
     check = _REASONS.get(reason) or str(getattr(error.check, "name", None) or "check")
     cases = error.failure_cases
     if check in {"absent", "unexpected", "order"}:
-        return [Failure(str(name), check, np.empty(0, dtype=np.int64), len(frame)) for name in cases["failure_case"]]
+        names = cases["failure_case"] if isinstance(cases, pd.DataFrame) else [cases]
+        return [Failure(str(name), check, np.empty(0, dtype=np.int64), len(frame)) for name in names]
     name = str(error.schema.name)
     where = pd.to_numeric(cases["index"]).dropna() if isinstance(cases, pd.DataFrame) else pd.Series(dtype="int64")
     positions = np.sort(where.to_numpy(dtype=np.int64))
-    if check == "unique":
-        positions = positions[frame[name].notna().to_numpy()[positions]]  # blanks are no value that occurs twice
-        if len(positions) == 0:
-            return []
+    if check == "unique" and len(positions) == 0:  # pandera met several blanks, which are no value that occurs twice
+        return []
     tokens = () if check == "missing" else most_frequent(frame[name].iloc[positions])
     checked = len(frame) if check == "missing" else int(frame[name].notna().sum())
     return [Failure(name, check, positions, checked, tokens)]

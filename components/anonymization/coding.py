@@ -171,9 +171,8 @@ def _rank(series: pd.Series, column: Column) -> tuple[IntArray, int]:
     else:
         codes, used = pd.factorize(_cells(series), sort=True)
         order = np.arange(len(used)) if declared is None else _value_order(used, declared)
-    ranks: IntArray = np.full(
-        len(used) + 1, MISSING, dtype=_small(len(order))
-    )  # the last place is for missing, code -1
+    # The last place is for missing, code -1.
+    ranks: IntArray = np.full(len(used) + 1, MISSING, dtype=_small(len(order)))
     ranks[order] = np.arange(len(order))
     return ranks[codes], len(order)
 

@@ -14,7 +14,7 @@ from components.anonymization.measurement import Measurement, measure, measure_c
 from components.anonymization.ranges import covering
 from components.anonymization.release import Release
 from components.anonymization.representatives import Published, actual, counted, medoid, middle
-from components.anonymization.requirements import Requirement, bound, least_k, refuse_the_impossible, too_few
+from components.anonymization.requirements import Requirement, bound, least_k, refuse_the_impossible
 from components.anonymization.surrogate import Predictions, agreement, collapse, grow, read_predictions
 from components.data.table import Table
 from schemas.dataset import Column, DatasetSchema, Role, released
@@ -56,7 +56,8 @@ def anonymise(params: Guided, table: Table, predictions: npt.ArrayLike, seed: in
         The schema has no quasi-identifier, or parameters and predictions don't go together.
     """
     frame, schema = table.frame, table.schema
-    _refuse_too_few_rows(frame, params)
+    if not len(frame):
+        raise DataError(Fault("table", "0 rows; k is undefined", remedy="check the source, the split and dropped rows"))
     quasi_identifiers = encode(frame, _present(table, "quasi_identifier"))
     _check(params, quasi_identifiers)
     requirements = _requirements(params, table)
@@ -106,13 +107,6 @@ def _divide(
         "agreement": agreement(classes, said),
     }
     return classes, facts
-
-
-def _refuse_too_few_rows(frame: pd.DataFrame, params: Guided) -> None:
-    if not len(frame):
-        raise DataError(Fault("table", "0 rows; k is undefined", remedy="check the source, the split and dropped rows"))
-    if len(frame) < least_k(params):
-        raise GoalError(too_few(least_k(params), len(frame), "rows"))
 
 
 def _check(params: Guided, quasi_identifiers: Sequence[Attribute]) -> None:

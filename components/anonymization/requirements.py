@@ -129,14 +129,14 @@ def refuse_the_impossible(requirements: Sequence[Requirement], rows: int) -> Non
         if requirement.met(figure):
             continue
         if requirement.name == "k":
-            faults.append(too_few(int(requirement.asked), int(figure), "persons" if requirement.column else "rows"))
+            faults.append(_too_few(int(requirement.asked), int(figure), "persons" if requirement.column else "rows"))
         else:
             faults.append(requirement.fault(figure))
     if faults:
         raise GoalError(faults)
 
 
-def too_few(k: int, found: int, unit: str) -> Fault:
+def _too_few(k: int, found: int, unit: str) -> Fault:
     """Say that a table holds fewer rows or persons than k."""
     return Fault(
         place="anonymization.k",
@@ -178,7 +178,7 @@ def _on_column(criterion: Criterion, column: str, attribute: Attribute) -> Requi
 
 def _unknown_column(number: int, column: str | None, known: Sequence[str]) -> Fault:
     return Fault(
-        place=f"anonymization.criteria[{number}].column",
+        place=f"anonymization.criteria.{number}.column",
         problem="names no column" if column is None else f"'{column}' is no sensitive column",
         allowed=f"the sensitive columns are {', '.join(known)}" if known else "the schema declares no sensitive column",
         remedy="name one of them" if known else "give a column the role sensitive",

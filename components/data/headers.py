@@ -12,6 +12,9 @@ from schemas.wording import shown
 BYTE_ORDER_MARKS = ("\ufeff", "\u00ef\u00bb\u00bf")
 """U+FEFF itself, and its UTF-8 bytes read as latin-1 or cp1252."""
 
+DELIMITERS = ",;\t|"
+"""What a header may be delimited by instead."""
+
 
 def tidied(names: Sequence[str], *, trim: bool, normalize: bool) -> tuple[str, ...]:
     """Return headers without a byte order mark's own character, trimmed and in Unicode NFC as asked."""
@@ -33,6 +36,52 @@ def undeclared(schema: DatasetSchema, names: Sequence[str]) -> dict[str, str]:
     return {name: "has no role" if name in roles else "not in the schema" for name in names if roles.get(name) is None}
 
 
+def header_faults(schema: DatasetSchema, names: Sequence[str], place: str, delimiter: str = ",") -> list[Fault]:
+    """Ask whether the first row is a header of this schema at all.
+
+    Parameters
+    ----------
+    schema : DatasetSchema
+    names : sequence of str
+        Tidied headers, in order.
+    place : str
+        What was read.
+    delimiter : str, optional
+        What parts the headers; another one that would part them is hinted at.
+
+    Returns
+    -------
+    list of Fault
+        Empty, or one. Headers are not named where none is known: the first row may be cells rather than headers.
+    """
+    known = sorted({column.name for column in schema.columns})
+    if len(names) == 1 and len(known) > 1:
+        mark = max((mark for mark in DELIMITERS if mark != delimiter), key=names[0].count)
+        if any(_resembles(part, known) for part in names[0].split(mark)) and mark in names[0]:
+            return [_undelimited(place, len(known), mark)]
+    if any(_resembles(name, known) for name in names):
+        return []
+    return [
+        Fault(
+            place,
+            f"none of the declared columns is among the {len(names)} of the first row",
+            f"expected {quoted(known)}",
+            "add a header row, or check dataset.source",
+            values=quoted(names),
+        )
+    ]
+
+
+def _undelimited(place: str, declared: int, mark: str) -> Fault:
+    escaped = mark.encode("unicode_escape").decode()
+    return Fault(
+        place,
+        f"one column found where the schema declares {declared}",
+        f"the header is delimited by '{escaped}'",
+        f"set dataset.source.delimiter='{escaped}'",
+    )
+
+
 def column_faults(schema: DatasetSchema, names: Sequence[str], *, identifying: Collection[str] = ()) -> list[Fault]:
     """Hold headers against a schema: columns that are there twice, missing, or without a role.
 
@@ -40,25 +89,27 @@ def column_faults(schema: DatasetSchema, names: Sequence[str], *, identifying: C
     ----------
     schema : DatasetSchema
     names : sequence of str
-        Tidied headers, in order.
+        Tidied headers in which `header_faults` finds nothing, in order.
     identifying : collection of str, optional
         Columns in which nearly every value differs.
 
     Returns
     -------
     list of Fault
-        Headers are named but where none is known: the first row may then be cells rather than headers.
     """
-    faults = _doubled(names)
-    missing = [column.name for column in schema.used if column.name not in names]
     loose = undeclared(schema, names)
-    known = {column.name for column in schema.columns}
-    if not any(_resembles(name, known) for name in names):
-        return [_no_header(names, sorted(known))]
-    for name in missing:
-        faults.append(_missing(name, list(loose)))
+    faults = doubled(names)
+    if not schema.used:
+        faults.append(Fault("dataset.columns", "no column has a role other than drop", "", "give at least one a role"))
+    faults += [_missing(column.name, list(loose)) for column in schema.used if column.name not in names]
     if loose and schema.undeclared == "refuse":
         faults.append(_loose(loose, identifying))
+    elif loose:
+        faults += [
+            Fault(f"dataset.{key}", f"column {shown(name)} {loose[name]} and would be left out", "", "give it a role")
+            for key in ("target", "subject_id", "client")
+            if (name := getattr(schema, key)) in loose
+        ]
     return faults
 
 
@@ -74,7 +125,8 @@ def _bare(name: str) -> str:
     return "".join(character for character in name.casefold() if character.isalnum())
 
 
-def _doubled(names: Sequence[str]) -> list[Fault]:
+def doubled(names: Sequence[str]) -> list[Fault]:
+    """Name each header that occurs more than once, with its positions from 1."""
     places: dict[str, list[int]] = {}
     for at, name in enumerate(names, start=1):
         places.setdefault(name, []).append(at)
@@ -89,16 +141,6 @@ def _doubled(names: Sequence[str]) -> list[Fault]:
         for name, at in places.items()
         if len(at) > 1
     ]
-
-
-def _no_header(names: Sequence[str], known: Sequence[str]) -> Fault:
-    return Fault(
-        "header",
-        f"none of the declared columns is among the {len(names)} of the source's first row",
-        f"expected {quoted(known)}",
-        "add a header row, or check dataset.source",
-        values=quoted(names),
-    )
 
 
 def _missing(name: str, loose: Sequence[str]) -> Fault:
@@ -122,21 +164,4 @@ def _loose(loose: dict[str, str], identifying: Collection[str]) -> Fault:
         f"{len(loose)} column{'s' if len(loose) > 1 else ''} without a declared role: {listed}{suspect}",
         "every column has a role",
         "give each a role (role: drop leaves it out), or set dataset.undeclared=drop",
-    )
-
-
-def delimiter_fault(place: str, schema: DatasetSchema, names: Sequence[str], delimiter: str) -> Fault | None:
-    """Return a fault when the one header found is several, by another delimiter."""
-    if len(names) != 1 or len(schema.used) < 2:
-        return None
-    best = max((mark for mark in ",;\t|" if mark != delimiter), key=names[0].count)
-    parts = {_bare(part) for part in names[0].split(best)}
-    if not any(_bare(column.name) in parts for column in schema.columns):
-        return None
-    escaped = best.encode("unicode_escape").decode()
-    return Fault(
-        place,
-        f"one column found where the schema declares {len(schema.columns)}",
-        f"the header is delimited by '{escaped}'",
-        f"set dataset.source.delimiter='{escaped}'",
     )

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from components.data.convert import Converted, convert
 from components.data.declarations import SourceDeclaration
 from components.data.extract import Cells, Extract, Header, InputFact
-from components.data.headers import column_faults, delimiter_fault, tidied, undeclared
+from components.data.headers import column_faults, doubled, header_faults, tidied, undeclared
 from components.data.table import Table
 from components.data.text import Rules, cleaned, without_missing
 from components.registry import load
@@ -58,18 +58,22 @@ class Reading:
 def header(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Header:
     """Return a source's tidied column names and its row count, as cheaply as the source can tell.
 
+    What of the schema's columns is there or not is left to `components.data.headers.column_faults`.
+
     Raises
     ------
     DataError
-        When the source can't be read, or has no rows.
+        When the source can't be read, has no rows, no header of this schema, or one header twice.
     """
-    del schema  # names are told as they are; `components.data.headers.column_faults` holds them against a schema
     if source.heading:
         found: Header = load(source.heading)(source, base)
     else:
         extract: Extract = load(source.component)(source, base)
         found = Header(extract.names, extract.rows)
-    return Header(_tidied(found.names, source), found.rows)
+    names = _tidied(found.names, source)
+    if wrong := _header_faults(schema, names, source) or doubled(names):
+        raise DataError(wrong)
+    return Header(names, found.rows)
 
 
 def read(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Reading:
@@ -96,8 +100,7 @@ def read(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Readin
     """
     extract: Extract = load(source.component)(source, base)
     names = _tidied(extract.names, source)
-    place = f"file '{source.path}'" if hasattr(source, "path") else "dataset.source"
-    if wrong := delimiter_fault(place, schema, names, getattr(source, "delimiter", ",")):
+    if wrong := _header_faults(schema, names, source):
         raise DataError(wrong)
     rules = _rules(schema, source)
     loose = undeclared(schema, names)
@@ -115,7 +118,10 @@ def read(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Readin
     if frame.empty:
         raise DataError(
             Fault(
-                place, "0 rows; k undefined", f"{extract.rows} rows were left out for missing cells", "keep some rows"
+                _place(source),
+                "0 rows; k undefined",
+                f"{extract.rows} rows were left out for missing cells",
+                "keep some rows",
             )
         )
     return Reading(
@@ -127,6 +133,14 @@ def read(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Readin
         checks=checks_made(frame, schema),
         notes=_notes(columns, loose, identifying),
     )
+
+
+def _place(source: SourceDeclaration) -> str:
+    return f"file '{source.path}'" if hasattr(source, "path") else "dataset.source"
+
+
+def _header_faults(schema: DatasetSchema, names: tuple[str, ...], source: SourceDeclaration) -> list[Fault]:
+    return header_faults(schema, names, _place(source), getattr(source, "delimiter", ","))
 
 
 def _tidied(names: tuple[str, ...], source: SourceDeclaration) -> tuple[str, ...]:

@@ -78,9 +78,11 @@ def table_of(cells: dict[str, list[Any]], index: list[int] | None = None, **more
 
 @st.composite
 def tables(draw: st.DrawFn, min_size: int = 1, max_size: int = 24, *, persons: bool | None = None) -> Table:
-    """Small tables with missing cells, duplicates, one-valued columns and an index that is neither sorted nor unique."""
+    """Draw small tables with missing cells, duplicates, one-valued columns and an index neither sorted nor unique."""
     rows = draw(st.integers(min_size, max_size))
-    quasi = draw(st.sets(st.sampled_from(["age", "height", "region", "kind", "zip", "smoker", "seen"]), min_size=1, max_size=4))
+    quasi = draw(
+        st.sets(st.sampled_from(["age", "height", "region", "kind", "zip", "smoker", "seen"]), min_size=1, max_size=4)
+    )
     sensitive = draw(st.sets(st.sampled_from(["disease", "stage", "cost"]), max_size=2))
     with_persons = draw(st.booleans()) if persons is None else persons
     names = [name for name in COLUMNS if name in quasi | sensitive | {"visits"} or (name == "person" and with_persons)]
@@ -95,7 +97,7 @@ def slow_measure(
     """Measure a table row by row, as the definitions say."""
     whole = frame if whole is None else whole
     quasi = [name for name in schema.quasi_identifiers if name in frame.columns]
-    rows = [tuple(None if pd.isna(cell) else str(cell) for cell in row) for row in frame[quasi].astype(object).to_numpy()]
+    rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame[quasi].astype(object).to_numpy()]
     kept = [position for position, row in enumerate(rows) if set(row) != {"*"}]
     who = list(range(len(rows))) if persons is None else [None if pd.isna(person) else person for person in persons]
     classes: dict[Any, list[int]] = defaultdict(list)
@@ -103,7 +105,8 @@ def slow_measure(
         classes[rows[position]].append(position)
     sizes = [len({who[position] for position in members}) for members in classes.values()]
     alike = [
-        len({who[j] for j in kept if all(a is None or a == b for a, b in zip(rows[i], rows[j], strict=True))}) for i in kept
+        len({who[j] for j in kept if all(a is None or a == b for a, b in zip(rows[i], rows[j], strict=True))})
+        for i in kept
     ]
     found: dict[str, Any] = {
         "k": min(sizes),
@@ -146,7 +149,10 @@ def slow_ordered(group: list[Any], table: list[Any], declared: list[str] | None 
 
     values = sorted(set(group) | set(table), key=place)
     gaps = [
-        abs(sum(x in values[: i + 1] for x in group) / len(group) - sum(x in values[: i + 1] for x in table) / len(table))
+        abs(
+            sum(x in values[: i + 1] for x in group) / len(group)
+            - sum(x in values[: i + 1] for x in table) / len(table)
+        )
         for i in range(len(values) - 1)
     ]
     return sum(gaps) / len(gaps) if gaps else 0.0

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,7 +42,7 @@ def test_opposite_ends_are_as_far_as_can_be():
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 100])
-def test_entropy_of_equally_frequent_values_is_their_number(m):
+def test_entropy_of_equally_frequent_values_is_their_number(m: int):
     assert entropy(one_class([*range(m)] * 3, m))[0] == pytest.approx(m, rel=1e-9)
 
 
@@ -59,16 +61,18 @@ def rows(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int, int]:
 
 
 @given(rows())
-def test_a_count_is_the_same_whether_dense_or_sorted(made):
+def test_a_count_is_the_same_whether_dense_or_sorted(made: Any):
     classes, codes, n_classes, n_codes = made
     counts = tally(classes, codes, n_classes, n_codes)
-    expected = sorted((c, v, int(((classes == c) & (codes == v)).sum())) for c, v in {*zip(classes, codes, strict=True)})
+    expected = sorted(
+        (c, v, int(((classes == c) & (codes == v)).sum())) for c, v in {*zip(classes, codes, strict=True)}
+    )
     assert [*zip(counts.classes, counts.codes, counts.counts, strict=True)] == expected
     assert (sizes(counts) == np.bincount(classes)).all()
 
 
 @given(rows(), st.data())
-def test_merging_counts_is_counting_merged_rows_and_makes_no_figure_worse(made, data):
+def test_merging_counts_is_counting_merged_rows_and_makes_no_figure_worse(made: Any, data: st.DataObject):
     classes, codes, n_classes, n_codes = made
     into = np.array(data.draw(st.permutations([min(c, n_classes // 2) for c in range(n_classes)])))
     n_merged = n_classes // 2 + 1 if n_classes > 1 else 1

@@ -9,9 +9,14 @@ import pytest
 
 from components.data import header, read
 from components.data.declarations import Csv
+from schemas.dataset import DatasetSchema
 from schemas.faults import DataError
 
 AGE_SEX = {"age": {"dtype": "integer"}, "sex": {"dtype": "text"}}
+
+
+def schema_of(columns: Any) -> DatasetSchema:
+    return DatasetSchema.model_validate({"name": "t", "source": {}, "columns": columns})
 
 
 def told(faults: Any) -> str:
@@ -19,8 +24,9 @@ def told(faults: Any) -> str:
 
 
 def test_a_byte_order_mark_is_no_part_of_the_header(read_csv: Any) -> None:
-    reading = read_csv(b"\xef\xbb\xbfage,sex\n1,f\n", AGE_SEX)
-    assert list(reading.table.frame.columns) == ["age", "sex"]
+    for first in (b"age", b'"age"'):
+        reading = read_csv(b"\xef\xbb\xbf" + first + b",sex\n1,f\n", AGE_SEX)
+        assert list(reading.table.frame.columns) == ["age", "sex"]
 
 
 def test_a_misread_byte_order_mark_is_shown_with_its_remedy(csv_faults: Any) -> None:
@@ -50,8 +56,8 @@ def test_no_rows(csv_faults: Any, tmp_path: Path, content: bytes) -> None:
         header_of(tmp_path)
 
 
-def header_of(folder: Path, **csv: Any) -> Any:
-    return header(None, Csv(path="table.csv", **csv), folder)  # type: ignore[arg-type]
+def header_of(folder: Path) -> Any:
+    return header(schema_of(AGE_SEX), Csv(path="table.csv"), folder)
 
 
 def test_gzip_is_told_by_content_and_hashed_as_stored(read_csv: Any, tmp_path: Path) -> None:
@@ -159,6 +165,18 @@ def test_other_kinds_of_files_are_told_apart(csv_faults: Any) -> None:
     assert "name=excel" in fault.remedy
     (fault,) = csv_faults(b"PAR1whatever", AGE_SEX)
     assert "name=parquet" in fault.remedy
+
+
+def test_the_header_alone_is_checked_for_what_it_is(tmp_path: Path) -> None:
+    for content, problem in {
+        "age,age\n1,2\n": "stands twice",
+        "age;sex\n1;f\n": "one column found",
+        "39,ZZ-CANARY\n40,m\n": "none of the declared columns",
+    }.items():
+        (tmp_path / "table.csv").write_text(content)
+        with pytest.raises(DataError, match=problem) as caught:
+            header_of(tmp_path)
+        assert "CANARY" not in str(caught.value)
 
 
 def test_a_header_of_cells_is_not_quoted(csv_faults: Any) -> None:

@@ -14,9 +14,11 @@ import pytest
 from pyarrow import parquet
 
 from components.data import Reading, header, read
+from components.data.bundled_source import read as read_bundled
 from components.data.convert import convert
 from components.data.declarations import Bundled, Excel, Parquet, Sql
 from components.data.extract import cells_of_objects
+from components.data.sql_source import _shown
 from components.data.text import Rules
 from schemas.faults import DataError, Fault
 
@@ -265,6 +267,11 @@ def test_sql_urls_keep_their_secrets(tmp_path: Path, make_schema: Any, url: str)
     assert caught.value.__suppress_context__
 
 
+def test_a_recorded_url_holds_no_secret() -> None:
+    source = Sql(url="postgresql://me:s3cret@host/people?sslpassword=s3cret", query="SELECT 1")
+    assert _shown(source) == "postgresql://me:***@host/people"
+
+
 def test_diabetes_comes_in_its_own_units(make_schema: Any) -> None:
     schema = make_schema(
         {
@@ -281,6 +288,6 @@ def test_diabetes_comes_in_its_own_units(make_schema: Any) -> None:
 @pytest.mark.parametrize("table", ["breast_cancer", "iris", "wine", "linnerud"])
 def test_the_other_bundled_tables(make_schema: Any, table: Any) -> None:
     source = Bundled(table=table)
-    found = header(make_schema({"a": {"dtype": "text"}}), source, Path())
-    schema = make_schema({name: {"dtype": "number"} for name in found.names})
-    assert len(read(schema, source, Path()).table.frame) == found.rows
+    names = read_bundled(source, Path()).names
+    schema = make_schema({name: {"dtype": "number"} for name in names})
+    assert len(read(schema, source, Path()).table.frame) == header(schema, source, Path()).rows

@@ -2,7 +2,6 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
-from pydantic.fields import FieldInfo
 
 from components.anonymization.declarations import Guided
 from runner.expected import expected, field_at
@@ -48,6 +47,10 @@ def test_a_field_says_what_it_takes(name: str, words: str) -> None:
     assert expected(field.annotation, tuple(field.metadata)) == words
 
 
+def test_a_list_of_mappings_is_told_without_their_keys() -> None:
+    assert expected(Guided.model_fields["criteria"].annotation) == "a list, each entry a mapping"
+
+
 def test_constraints_inside_annotated_are_told() -> None:
     assert expected(Annotated[int, Field(ge=3)]) == "a whole number >= 3"
 
@@ -78,7 +81,7 @@ def test_a_place_inside_a_tagged_union_is_found() -> None:
 
 
 def test_the_words_are_true_of_what_is_taken() -> None:
-    field: FieldInfo = Sample.model_fields["closed"]
+    field = Sample.model_fields["closed"]
     adapter: TypeAdapter[int] = TypeAdapter(Annotated[int, field])
     assert [adapter.validate_python(value) for value in (1, 12)] == [1, 12]
     for value in (0, 13):

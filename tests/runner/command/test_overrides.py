@@ -1,7 +1,7 @@
 import shlex
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runner.overrides import choices, forced, in_quotes, parse, quoted
@@ -46,6 +46,8 @@ def test_what_can_not_be_read_does_not_hide_the_rest() -> None:
     assert [fault.place for fault in faults] == ["b", "é"]
 
 
+@example("\\")
+@example('\\\\"')
 @given(st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1))
 def test_any_text_in_quotes_is_read_as_itself(text: str) -> None:
     (override,), faults = parse([f"x={in_quotes(text)}"])

@@ -21,8 +21,10 @@ def test_columns_that_are_named_are_columns(mine: Any, key: str) -> None:
     ("key", "role"), [("target", "drop"), ("target", "identifier"), ("subject_id", "drop"), ("client", "drop")]
 )
 def test_columns_that_the_run_works_with_are_kept(mine: Any, key: str, role: str) -> None:
-    fault = mine.fault(f"dataset.{key}=cured", f"dataset.columns.cured.role={role}", *(["model=none"] if key != "target" else []))
-    assert fault.place == "dataset.columns.cured.role" if key == "target" else fault.place
+    mine.vary("target: cured", "  other: {dtype: text, role: sensitive, values: [x]}\ntarget: cured")
+    column = "cured" if key == "target" else "other"
+    fault = mine.fault(f"dataset.{key}={column}", f"dataset.columns.{column}.role={role}")
+    assert (fault.place, role in fault.problem) == (f"dataset.columns.{column}.role", True)
 
 
 @pytest.mark.parametrize("key", ["subject_id", "client"])
@@ -133,6 +135,10 @@ def test_the_target_is_no_input(mine: Any) -> None:
 def test_a_faulty_column_has_no_faults_that_only_follow_from_it(mine: Any) -> None:
     assert mine.fault("dataset.columns.sex.values=[1]").place == "dataset.columns.sex.values"
     assert mine.fault("dataset.columns.sex.role=rol").place == "dataset.columns.sex.role"
+
+
+def test_a_faulty_value_is_not_called_missing_as_well(mine: Any) -> None:
+    assert "'clasification' is not allowed" in mine.fault("dataset.task=clasification").problem
 
 
 def test_rules_are_judged_although_a_type_is_wrong(mine: Any) -> None:

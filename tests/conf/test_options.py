@@ -1,0 +1,96 @@
+"""Every option that ships: it writes out what its declaration knows, it composes, and it is without fault."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.registry import KINDS, declaration
+from runner.compose import compose_run
+from runner.joined import SECTIONS
+from schemas.dataset import DatasetSchema
+from schemas.run_config import RunConfig
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+NEEDS = {
+    "dataset/adult": ["dataset.source.path=adult.csv"],
+    "model/sklearn": ["model.estimator=DecisionTreeClassifier"],
+    "model/linear": ["dataset=diabetes"],
+    "model/none": ["anonymization=none"],
+    "dataset/diabetes": ["model=linear"],
+}
+"""What an option needs beside itself to be a whole run."""
+
+
+def options(group: str = "*") -> list[str]:
+    return sorted(path.relative_to(CONF).with_suffix("").as_posix() for path in CONF.glob(f"{group}/*.yaml"))
+
+
+def content(option: str) -> dict[str, Any]:
+    loaded = yaml.safe_load((CONF / f"{option}.yaml").read_text(encoding="utf-8"))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+@pytest.mark.parametrize("option", options())
+def test_it_composes_without_fault(option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    group, _, name = option.partition("/")
+    needed = [text for text in NEEDS.get(option, []) if not text.startswith(f"{group}=")]
+    composed = compose_run([f"{group}={name}", *needed])
+    assert composed.choices[group] == name
+
+
+@pytest.mark.parametrize("option", [option for section in SECTIONS for option in options(section)])
+def test_a_component_writes_out_every_parameter(option: str) -> None:
+    section, _, _ = option.partition("/")
+    written = content(option)
+    assert written.keys() == declaration(section, written["name"]).model_fields.keys()
+
+
+@pytest.mark.parametrize("option", [option for section in SECTIONS for option in options(section)])
+def test_what_is_written_is_what_the_declaration_defaults_to(option: str) -> None:
+    section, _, _ = option.partition("/")
+    written = content(option)
+    fields = declaration(section, written["name"]).model_fields
+    for name, value in written.items():
+        if not fields[name].is_required() and name != "criteria":
+            assert value == fields[name].default, name
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_component_has_an_option(section: str) -> None:
+    named = {content(option)["name"] for option in options(section)}
+    assert named == KINDS[section].keys()
+
+
+@pytest.mark.parametrize("option", options("dataset"))
+def test_a_dataset_writes_out_every_setting(option: str) -> None:
+    written = content(option)
+    assert written.keys() == DatasetSchema.model_fields.keys()
+    for part in ("missing", "split"):
+        annotation: Any = DatasetSchema.model_fields[part].annotation
+        assert written[part].keys() == annotation.model_fields.keys()
+    source = written["source"]
+    assert source.keys() == declaration("source", source["name"]).model_fields.keys()
+
+
+def test_the_frame_is_written_out() -> None:
+    written = content("config")
+    groups = {next(iter(entry)) for entry in written["defaults"] if isinstance(entry, dict)}
+    frame = written.keys() - {"defaults", "hydra"}
+    assert frame == RunConfig.model_fields.keys() - groups
+    for part in ("output", "encoder", "protection"):
+        annotation: Any = RunConfig.model_fields[part].annotation
+        assert written[part].keys() == annotation.model_fields.keys()
+
+
+def test_every_group_that_can_be_absent_has_a_none() -> None:
+    assert all(f"{section}/none" in options(section) for section in (*SECTIONS, "experiment"))
+
+
+def test_the_diabetes_experiment_is_a_regression_on_a_guided_release() -> None:
+    config = compose_run(["experiment=diabetes"]).config
+    assert (config.dataset.name, config.dataset.task) == ("diabetes", "regression")
+    assert (config.model.name, config.anonymization.name) == ("linear", "guided")

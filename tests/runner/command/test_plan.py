@@ -1,0 +1,139 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.data import Header
+from runner.plan import asked_k, check_level2, require_level2, train_rows
+from schemas.faults import ConfigurationError, DataError, GoalError
+
+Do = Callable[..., Any]
+NAMES = ("age", "sex", "ward", "cured")
+
+
+@pytest.fixture
+def tree(mine: Any) -> Any:
+    return mine.compose("model=tree")
+
+
+def places(composed: Any, header: Header) -> list[str]:
+    return [fault.place for fault in check_level2(composed, header)]
+
+
+def test_a_table_that_fits_has_no_fault(tree: Any) -> None:
+    assert check_level2(tree, Header(NAMES, 100)) == []
+    require_level2(tree, Header(NAMES, 100))
+
+
+def test_columns_that_either_side_lacks_are_named_with_the_nearest(tree: Any) -> None:
+    header = Header(("agee", *NAMES[1:], "extra"), 100)
+    lacking, unknown = check_level2(tree, header)
+    assert (lacking.place, lacking.remedy) == ("column 'age'", "did you mean 'agee'?")
+    assert "'agee', 'extra'" in unknown.problem
+    with pytest.raises(DataError):
+        require_level2(tree, header)
+
+
+def test_unknown_columns_are_no_fault_where_they_are_dropped(mine: Any) -> None:
+    assert places(mine.compose("model=tree", "dataset.undeclared=drop"), Header((*NAMES, "extra"), 100)) == []
+
+
+def test_a_column_to_be_dropped_may_be_absent(mine: Any) -> None:
+    composed = mine.compose("model=tree", "+dataset.columns.n.dtype=text", "+dataset.columns.n.role=drop")
+    assert places(composed, Header(NAMES, 100)) == []
+
+
+def test_a_k_that_no_class_can_reach_is_a_goal_that_is_missed(mine: Any) -> None:
+    composed = mine.compose("model=tree", "anonymization.k=8")
+    (fault,) = check_level2(composed, Header(NAMES, 7))
+    assert fault.problem == "k=8 but 7 rows"
+    assert (fault.place, fault.source) == ("anonymization.k", "anonymization.k=8")
+    with pytest.raises(GoalError):
+        require_level2(composed, Header(NAMES, 7))
+
+
+def test_held_out_rows_do_not_count(mine: Any) -> None:
+    composed = mine.compose("model=tree", "anonymization.k=8", "dataset.split.test=0.5")
+    (fault,) = check_level2(composed, Header(NAMES, 14))
+    assert fault.problem == "k=8 but only 7 of 14 rows are left to train on"
+    assert check_level2(composed, Header(NAMES, 16)) == []
+
+
+def test_no_rows_are_a_fault_of_the_data(tree: Any) -> None:
+    (fault,) = check_level2(tree, Header(NAMES, 0))
+    assert fault.problem == "0 rows; k undefined"
+
+
+def test_a_k_in_the_criteria_is_the_one_that_is_asked_for(mine: Any) -> None:
+    composed = mine.compose("anonymization.criteria=[{name: k, k: 9}]")
+    assert asked_k(composed.config.anonymization) == (9, "anonymization.criteria.0.k")
+    assert asked_k(mine.compose("anonymization=none").config.anonymization) == (None, "anonymization.k")
+
+
+@pytest.mark.parametrize(("rows", "test", "left"), [(10, 0.3, 7), (2, 0.1, 1), (1, 0.5, 0), (0, 0.5, 0)])
+def test_at_least_one_row_is_held_out(rows: int, test: float, left: int) -> None:
+    assert train_rows(rows, test) == left
+
+
+def test_parameters_of_the_estimator_are_checked(mine: Any) -> None:
+    composed = mine.compose("model=sklearn", "model.estimator=DecisionTreeClassifier", "model.params.max_dept=3")
+    (fault,) = check_level2(composed, Header(NAMES, 100))
+    assert (fault.place, fault.source) == ("model.params.max_dept", "model.params.max_dept=3")
+    with pytest.raises(ConfigurationError):
+        require_level2(composed, Header(NAMES, 100))
+
+
+def test_faults_of_all_kinds_are_raised_together(mine: Any) -> None:
+    composed = mine.compose("model=sklearn", "model.estimator=Nothing", "anonymization.k=50")
+    with pytest.raises(ConfigurationError) as caught:
+        require_level2(composed, Header(NAMES[1:], 20))
+    assert len(caught.value.faults) == 3
+
+
+@pytest.fixture
+def toy_rows(tmp_path: Path) -> Path:
+    file = tmp_path / "toy.csv"
+    file.write_text("age,sex,ward,cured\n" + "ZZ-CANARY-7731,f,a,yes\n" * 20)
+    return file
+
+
+def test_a_plan_says_what_would_happen_and_writes_nothing(command: Do, toy_rows: Path, tmp_path: Path) -> None:
+    ended = command("plan", "model=tree", "anonymization.k=4")
+    assert (ended.code, ended.err) == (0, "")
+    for part in ("20 rows", "age, sex", "guided (k=4", "tree (max_depth=null", "at most 3 classes", str(tmp_path)):
+        assert part in " ".join(ended.out.split())
+    assert "CANARY" not in ended.out
+    assert {path.name for path in tmp_path.iterdir()} == {"options", toy_rows.name}
+
+
+def test_a_plan_tells_its_stages_in_order_and_what_it_skips(command: Do, toy_rows: Path) -> None:
+    assert toy_rows.exists()
+    ended = command("plan", "anonymization=none", "model=tree")
+    firsts = [line.split()[:2] for line in ended.out.splitlines() if line[:1].isdigit()]
+    assert firsts == [["1", "dataset"], ["2", "split"], ["3", "model"], ["4", "assessment"]]
+    assert "anonymization, minimization, federation, dp, risk" in ended.out
+
+
+def test_a_plan_hides_passwords(command: Do, mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine.vary("{name: csv, path: toy.csv}", "{name: sql, url: 'x://u:p4ssword@h', query: q}")
+    monkeypatch.setattr("components.data.header", lambda *_: Header(NAMES, 50), raising=False)
+    ended = command("plan", "model=tree", "dataset.source.url=x://u:p4ssword@h")
+    assert ended.code == 0
+    assert "x://u:***@h" in ended.out
+    assert "p4ssword" not in ended.out + ended.err
+
+
+def test_a_plan_of_a_missing_file_fails_as_data(command: Do) -> None:
+    ended = command("plan")
+    assert ended.code == 3
+    assert "toy.csv" in ended.err
+
+
+def test_a_sweep_is_planned_job_by_job(command: Do, toy_rows: Path, tmp_path: Path) -> None:
+    assert toy_rows.exists()
+    ended = command("plan", "-m", "model=tree", "anonymization.k=4,90")
+    assert ended.code == 4
+    assert "at most 3 classes" in " ".join(ended.out.split())
+    assert any(line.startswith("job 1: error: anonymization.k") for line in ended.errors)
+    assert not (tmp_path / "outputs").exists()
