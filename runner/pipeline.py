@@ -18,7 +18,7 @@ from components.registry import load
 from runner.compose import Composed
 from runner.folder import Workspace
 from runner.outcome import RECORD_NOTE
-from runner.plan import require_level2
+from runner.plan import require_settings
 from runner.record import opening, reading_sections
 from runner.recording import Run, StageNote, recording
 from runner.releasing import measure_written, table_digest, write_table
@@ -152,7 +152,7 @@ def _dataset(job: Job) -> Reading:
     """Read the table, checked against its schema."""
     config = job.config
     with job.stage("dataset") as note:
-        require_level2(job.composed, header(config.dataset, config.dataset.source, job.composed.base))
+        require_settings(job.composed, header(config.dataset, config.dataset.source, job.composed.base))
         reading = read(config.dataset, config.dataset.source, job.composed.base)
         job.record.note(**reading_sections(reading))
         note.facts = {"rows": len(reading.table.frame), "columns": len(reading.table.frame.columns)}

@@ -4,13 +4,13 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runner.compose import Composed
 from runner.joined import SECTIONS
-from runner.rules import ABSENT, listed
+from runner.rules import ABSENT
 from runner.secrets import mask
-from runner.suggest import did_you_mean, nearest
 from schemas.declaration import Declaration
 from schemas.faults import ConfigurationError, DataError, Fault, GoalError, RunnerError
 
@@ -54,6 +54,16 @@ def require_level2(composed: Composed, header: "Header") -> None:
             raise kind(faults)
 
 
+def require_settings(composed: Composed, header: "Header") -> None:
+    """Do what `require_level2` does, but pass where only columns are wrong.
+
+    For a run, which reads the table next: reading tells faults of columns together with those of cells, and knows
+    which columns look like identifiers.
+    """
+    if any(some for kind, some in _level2(composed, header) if kind is not DataError):
+        require_level2(composed, header)
+
+
 def _level2(composed: Composed, header: "Header") -> list[tuple[type[RunnerError], list[Fault]]]:
     return [
         (ConfigurationError, _estimator_faults(composed)),
@@ -63,27 +73,12 @@ def _level2(composed: Composed, header: "Header") -> list[tuple[type[RunnerError
 
 
 def _column_faults(composed: Composed, header: "Header") -> Iterator[Fault]:
-    """Yield the columns that the schema or the table lacks, each with the nearest name on the other side."""
-    data, source = composed.config.dataset, _source(composed)
-    needed = [column.name for column in data.columns if column.role != "drop"]
-    missing = [name for name in needed if name not in header.names]
-    unknown = [name for name in header.names if name not in data.names()]
-    for name in missing:
-        similar = nearest(name, unknown)
-        yield Fault(
-            f"column {name!r}",
-            "is in the schema but not in the table",
-            f"the table has {listed([repr(name) for name in header.names])}",
-            did_you_mean(repr(similar) if similar else ""),
-            source,
-        )
-    if unknown and data.undeclared == "refuse":
-        yield Fault(
-            "dataset.columns",
-            f"the table has columns that the schema doesn't know: {listed([repr(name) for name in unknown])}",
-            remedy="declare each with a role (drop leaves it out), or set dataset.undeclared=drop",
-            source=source,
-        )
+    """Yield what the header lacks or has too much, and a table without rows."""
+    from components.data.headers import column_faults
+
+    source = _source(composed)
+    for fault in column_faults(composed.config.dataset, header.names):
+        yield replace(fault, source=fault.source or source)
     if header.rows == 0:
         yield Fault("table", "0 rows; k undefined", "at least 2 rows", source=source)
 
@@ -96,14 +91,7 @@ def _estimator_faults(composed: Composed) -> list[Fault]:
     from components.models import check
 
     return [
-        Fault(
-            fault.place,
-            fault.problem,
-            fault.allowed,
-            fault.remedy,
-            fault.source or composed.sources.get(fault.place, ""),
-            fault.values,
-        )
+        replace(fault, source=fault.source or composed.sources.get(fault.place, ""))
         for fault in check(config.model, config.dataset)
     ]
 
@@ -163,7 +151,7 @@ def _wrapped(label: str, text: str) -> list[str]:
 
 def _table(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     data = composed.config.dataset
-    kind = "synthetic, no real person" if data.synthetic else "as its owner describes it"
+    kind = "synthetic, no real person" if data.synthetic else "as described by its owner"
     yield "table", f"{data.name} ({kind}): {header.rows:,} rows, {len(header.names)} columns"
     yield "source", _described(data.source)
     for role in ROLES:

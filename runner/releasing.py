@@ -66,7 +66,7 @@ def measure_written(written: Written, release: Release, train: Table) -> Measure
         The table that was anonymised: t-closeness compares with it, and where it names persons, k counts them.
     """
     subject = train.schema.subject_id
-    persons = None if subject is None else train.frame.loc[release.table.frame.index, subject].iloc[written.order]
+    persons = None if subject is None else train.frame[subject].iloc[written.order]
     return measure(pq.read_table(written.parquet).to_pandas(), release.table.schema, train.frame, persons=persons)
 
 

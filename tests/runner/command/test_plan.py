@@ -29,8 +29,8 @@ def test_a_table_that_fits_has_no_fault(tree: Any) -> None:
 def test_columns_that_either_side_lacks_are_named_with_the_nearest(tree: Any) -> None:
     header = Header(("agee", *NAMES[1:], "extra"), 100)
     lacking, unknown = check_level2(tree, header)
-    assert (lacking.place, lacking.remedy) == ("column 'age'", "did you mean 'agee'?")
-    assert "'agee', 'extra'" in unknown.problem
+    assert (lacking.place, lacking.allowed) == ("column 'age'", "there is 'agee'")
+    assert "'agee' (not in the schema), 'extra' (not in the schema)" in unknown.problem
     with pytest.raises(DataError):
         require_level2(tree, header)
 
