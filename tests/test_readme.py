@@ -1,0 +1,69 @@
+"""What the README shows is run as it stands there."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+FENCE = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(kind: str) -> list[tuple[str, str]]:
+    return [(name, text) for found, name, text in FENCE.findall(README) if found == kind]
+
+
+def started(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    words = shlex.split(line)
+    assert words[:3] == ["python", "-m", "runner"], line
+    return subprocess.run(
+        [sys.executable, *words[1:]], cwd=cwd, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+def test_the_worked_example_runs(tmp_path: Path) -> None:
+    for name, text in [*blocks("yaml"), *blocks("python")]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    subprocess.run([sys.executable, "make_club.py"], cwd=tmp_path, check=True)
+    commands = [text.replace("\\\n", "") for _, text in blocks("sh") if text.startswith("python")]
+    assert len(commands) == 2
+    for command in commands:
+        done = started(command, tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), command
+    assert "k            1 -> 10" in done.stdout
+    assert len(list((tmp_path / "outputs" / "club").glob("*/record.json"))) == 1
+
+
+def test_the_faults_are_told_as_shown(tmp_path: Path) -> None:
+    (shown,) = (text for _, text in blocks("text") if text.startswith("$"))
+    command, _, told = shown.removeprefix("$ ").partition("\n")
+    done = started(command, tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == told
+
+
+def test_the_first_run_ends_as_shown(tmp_path: Path) -> None:
+    (shown,) = (text for _, text in blocks("text") if text.startswith("dataset "))
+    done = started("python -m runner", tmp_path)
+    # The last digits of a figure may differ from one processor to another.
+    said, promised = (re.sub(r"\d*\.\d+", "#", text).splitlines()[:-1] for text in (done.stdout, shown))
+    assert said == promised
+
+
+@pytest.mark.parametrize(
+    "command", [line for _, text in blocks("text") for line in text.splitlines() if "-m runner" in line]
+)
+def test_every_command_composes(command: str, tmp_path: Path) -> None:
+    line = re.split(r"\s{2,}", command.removeprefix("$ "))[0].replace("key=value ...", "")
+    words = shlex.split(line)
+    assert words[:3] == ["python", "-m", "runner"]
+    if "annon.k=3" in words or "-m" in words[3:]:
+        return  # the faulty one, and the sweep, which has its own test
+    rest = words[3:]
+    verbs = [] if rest[:1] in (["plan"], ["list"], ["--help"]) else ["plan"]
+    done = started(shlex.join([*words[:3], *verbs, *rest]), tmp_path)
+    assert done.returncode == 0, done.stderr
