@@ -28,7 +28,21 @@ from schemas.table import validate
 from schemas.tables import Metric
 
 STAGES = ("dataset", "split", "model", "anonymization", "retraining", "minimization", "federation", "assessment")
-STREAMS = ("split", "model", "anonymization")
+STREAMS = ("split", "model", "model-order", "anonymization")
+
+NOT_CLAIMED = (
+    (
+        "Figures of the release hold against someone who knows the declared quasi-identifiers; "
+        "a role wrongly given makes them wrong."
+    ),
+    (
+        "k-anonymity hides who a row is about, not what is said about them; "
+        "l and t stand beside it for every sensitive column."
+    ),
+    "No differential privacy was applied: there is no formal guarantee for the model or the figures of this record.",
+    "That a model was trained on anonymised rows does not by itself establish that it is anonymous.",
+)
+"""What no run establishes so far; part of every record."""
 
 
 def run(composed: Composed) -> int:
@@ -113,6 +127,7 @@ def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> in
         masked = mask_tree(composed.resolved, hidden)
         settings.write_text(yaml.safe_dump(masked, sort_keys=False, allow_unicode=True), encoding="utf-8")
         record.output(settings, release="internal")
+        record.note(limits=list(NOT_CLAIMED))
         lines = _flow(Job(composed, record, shown))
     close(lines, workspace.final)
     return 0
@@ -195,7 +210,9 @@ def _anonymization(job: Job, train: Table, original: Model | None) -> Release | 
         note.inputs = {"train": table_digest(train)}
         predictions = None if original is None else original.predict(train.frame)
         anonymise = load(config.anonymization.component)
-        release: Release = anonymise(config.anonymization, train, predictions, config.seed)
+        release: Release = anonymise(
+            config.anonymization, train, predictions, derived_seed(config.seed, "anonymization")
+        )
         checks = validate(release.table.frame, release.table.schema, what="release")
         written = write_table(release.table, job.record.path)
         for path in (written.parquet, written.csv):
