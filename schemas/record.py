@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.base import Contract
+from schemas.protection import Protection
 from schemas.tables import Metric
 
 SCHEMA_VERSION = 1
@@ -133,20 +134,6 @@ class Dataset(Contract):
     schema_sha256: Digest = Field(description="of the canonical form of the dataset schema without its source")
     inputs: list[Input] = Field(default=[])
     missing: dict[str, dict[str, Count]] = Field(default={}, description="cells per column and missing marker")
-
-
-class Protection(Contract):
-    """Data protection as declared by those responsible; shown even when empty."""
-
-    purpose: str | None = None
-    legal_basis: str | None = None
-    controller: str | None = None
-    recipient: str | None = None
-    release_model: Literal["public", "agreement", "enclave"] | None = None
-    data_subjects: list[str] = Field(default=[], description="categories of persons in the table")
-    retention_date: str | None = None
-    dpia_reference: str | None = None
-    next_review_date: str | None = None
 
 
 class Flow(Contract):

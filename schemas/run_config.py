@@ -4,8 +4,7 @@ What stands inside a section of a group (model, anonymization, ...) is told by t
 names; the runner joins the two.
 """
 
-from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -13,20 +12,13 @@ from pydantic_core import PydanticCustomError
 from schemas.base import Contract
 from schemas.dataset import DatasetSchema
 from schemas.declaration import Declaration
+from schemas.protection import Protection
 
 MAX_SEED = 2**53 - 1
 """The largest whole number that JSON readers agree on."""
 
 RESERVED_NAMES = frozenset({"sweeps"})
 """Folders under ``output.dir`` that a run can't be called after."""
-
-
-def _iso_date(text: str) -> str:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        raise PydanticCustomError("date", "must be an ISO date such as 2031-12-31") from None
-    return text
 
 
 def _folder_name(text: str) -> str:
@@ -41,7 +33,6 @@ def _folder_name(text: str) -> str:
     return text
 
 
-IsoDate = Annotated[str, AfterValidator(_iso_date)]
 FolderName = Annotated[str, AfterValidator(_folder_name)]
 
 
@@ -57,19 +48,10 @@ class EncoderSettings(Contract):
     learn: bool = Field(description="learn undeclared categories and bounds from train rows")
 
 
-class Protection(Contract):
+class DeclaredProtection(Protection):
     """What the people responsible declare about the run; shown in the record even when empty."""
 
     responsible: str | None = Field(default=None, description="person who answers for this run")
-    purpose: str | None = None
-    legal_basis: str | None = None
-    controller: str | None = None
-    recipient: str | None = None
-    release_model: Literal["public", "agreement", "enclave"] | None = None
-    data_subjects: list[str] = Field(default=[], description="categories of persons in the table")
-    retention_date: IsoDate | None = None
-    dpia_reference: str | None = None
-    next_review_date: IsoDate | None = None
 
 
 class RunConfig(Contract):
@@ -81,7 +63,7 @@ class RunConfig(Contract):
     show_values: bool = Field(description="let error messages on the terminal show cell values")
     output: Output
     encoder: EncoderSettings
-    protection: Protection
+    protection: DeclaredProtection
     dataset: DatasetSchema
     model: Declaration
     anonymization: Declaration
