@@ -19,8 +19,7 @@ from components.anonymization.surrogate import Predictions, agreement, collapse,
 from components.data.table import Table
 from schemas.dataset import Column, DatasetSchema, Role, released
 from schemas.faults import ConfigurationError, DataError, Fault, GoalError
-
-_ROWS_SHOWN = 10
+from schemas.wording import listed
 
 
 def anonymise(params: Guided, table: Table, predictions: npt.ArrayLike, seed: int) -> Release:
@@ -59,7 +58,7 @@ def anonymise(params: Guided, table: Table, predictions: npt.ArrayLike, seed: in
     if not len(frame):
         raise DataError(Fault("table", "0 rows; k is undefined", remedy="check the source, the split and dropped rows"))
     quasi_identifiers = encode(frame, _present(table, "quasi_identifier"))
-    _check(params, quasi_identifiers)
+    _check(params, quasi_identifiers, frame.index)
     requirements = _requirements(params, table)
     said = read_predictions(predictions, len(frame), numbers=_are_numbers(schema, predictions))
     _check_medoid(params, said)
@@ -109,24 +108,26 @@ def _divide(
     return classes, facts
 
 
-def _check(params: Guided, quasi_identifiers: Sequence[Attribute]) -> None:
+def _check(params: Guided, quasi_identifiers: Sequence[Attribute], index: pd.Index) -> None:
     if not quasi_identifiers:
         raise ConfigurationError(
             Fault("dataset.columns", "no quasi-identifier", remedy="give at least one column the role quasi_identifier")
         )
     if params.missing != "refuse":
         return
+    # The index of a table that was read is the row in its source, which is what a reader looks up.
+    places = index.to_numpy() if pd.api.types.is_integer_dtype(index.dtype) else np.arange(len(index))
     faults = []
     for attribute in quasi_identifiers:
-        rows = np.flatnonzero(attribute.codes < 0) + 1
-        if rows.size:
-            first = ", ".join(map(str, rows[:_ROWS_SHOWN].tolist())) + (", ..." if rows.size > _ROWS_SHOWN else "")
+        rows = (places[attribute.codes < 0] + 1).tolist()
+        if rows:
             faults.append(
                 Fault(
                     place=f"column '{attribute.name}'",
-                    problem=f"{rows.size} of {len(attribute.codes)} cells are missing (rows {first})",
+                    problem=f"{len(rows)} of {len(attribute.codes)} cells to release are missing ({listed(rows)})",
                     allowed="anonymization.missing=refuse allows none",
                     remedy="set anonymization.missing to own_value or ignore, or drop these rows",
+                    rows=tuple(rows),
                 )
             )
     if faults:

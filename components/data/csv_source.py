@@ -24,6 +24,14 @@ BLOCK = 8 << 20
 """Bytes parsed at once; no record may be longer."""
 
 
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins as the mark of UTF-16 does: it is asked for first
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
 class _Head(NamedTuple):
     """The headers, and how many lines and records stand above the first data row."""
 
@@ -171,15 +179,19 @@ def _head(params: Csv, path: Path) -> _Head:
         for signature, what, remedy in SIGNATURES:
             if head.startswith(signature):
                 raise DataError(Fault(_place(params), f"is {what}, not delimited text", "", remedy))
-        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and "16" not in params.encoding:
-            raise DataError(Fault(_place(params), "is UTF-16 text", "", "set dataset.source.encoding=utf-16"))
+        for mark, name in _MARKS:
+            if head.startswith(mark):
+                if codecs.lookup(params.encoding).name.startswith(name):
+                    break
+                problem = f"is {name.upper()} text"
+                raise DataError(Fault(_place(params), problem, "", f"set dataset.source.encoding={name}"))
         file.seek(0)
         content = gzip.GzipFile(fileobj=file) if head.startswith(b"\x1f\x8b") else file
         encoding = codecs.lookup(params.encoding).name
         with io.TextIOWrapper(
             cast("IO[bytes]", content), encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline=""
         ) as text:
-            records = stdlib_csv.reader(text, delimiter=params.delimiter, quotechar=params.quote)
+            records = stdlib_csv.reader(text, delimiter=params.delimiter, quotechar=params.quote, strict=True)
             try:
                 before, names = next(((at, record) for at, record in enumerate(records) if record), (0, None))
                 rest = text.read(1)
@@ -205,7 +217,7 @@ def _ragged(params: Csv, names: tuple[str, ...], bad: list[int], rows: int) -> D
 
 
 def _check_cells(params: Csv, path: Path, table: pa.Table) -> None:
-    """Refuse NUL characters and a quote that swallowed the rest of the file."""
+    """Refuse NUL characters, and quotes that swallowed cells or rows."""
     faults = []
     for at, column in enumerate(table.columns):
         nul = pc.match_substring(column, "\0")
@@ -214,34 +226,46 @@ def _check_cells(params: Csv, path: Path, table: pa.Table) -> None:
             faults.append(
                 Fault(
                     f"{_place(params)}, column {at + 1}",
-                    f"{len(rows)} cells hold NUL characters ({listed(rows)})",
+                    f"NUL characters in {listed(rows)}",
                     "text",
                     "check dataset.source.encoding (utf-16?), or clean the file",
                     rows=tuple(rows),
                 )
             )
-    last = table.column(table.num_columns - 1)[table.num_rows - 1].as_py()
-    if ("\n" in last or "\r" in last) and not _ends_with_quote(params, path):
-        faults.append(
-            Fault(
-                f"{_place(params)}, data row {table.num_rows}",
-                f"a quote {shown(params.quote)} is opened and never closed",
-                "",
-                "close it, or set dataset.source.quote to a character that the file quotes with",
-                rows=(table.num_rows,),
-            )
-        )
+    # A stray quote can only swallow rows into a cell that then spans lines: such files alone are read once more.
+    if any(pc.any(pc.match_substring_regex(column, r"[\r\n]")).as_py() for column in table.columns):
+        faults += _misquoted(params, path)
     if faults:
         raise DataError(faults)
 
 
-def _ends_with_quote(params: Csv, path: Path) -> bool:
-    """Whether the file's last cell, which spans lines, is closed. Asked of such files only: it reads them again."""
-    tail = b""
-    with HashedFile(path) as file, _content(file, path) as content:
-        while piece := content.read(1 << 20):
-            tail = (tail + piece)[-64:]
-    return tail.decode(params.encoding, errors="ignore").rstrip().endswith(params.quote)
+def _misquoted(params: Csv, path: Path) -> list[Fault]:
+    """Read the file by the strict rule: a quoted cell ends at the delimiter, the line's end or the file's."""
+    record = 0
+    limit = stdlib_csv.field_size_limit(BLOCK)
+    try:
+        with (
+            _translated(params, path),
+            HashedFile(path) as file,
+            _content(file, path) as content,
+            io.TextIOWrapper(content, encoding=params.encoding, newline="") as text,
+        ):
+            lines = stdlib_csv.reader(text, delimiter=params.delimiter, quotechar=params.quote, strict=True)
+            for record, _ in enumerate(filter(None, lines)):  # noqa: B007  # the number of the last sound record
+                pass
+    except stdlib_csv.Error:
+        return [
+            Fault(
+                f"{_place(params)}, data row {record + 1}",
+                f"a quote {shown(params.quote)} is opened and not closed at the end of a cell",
+                "quotes around whole cells, doubled inside them",
+                "mend the cell, or set dataset.source.quote to a character that the file quotes with",
+                rows=(record + 1,),
+            )
+        ]
+    finally:
+        stdlib_csv.field_size_limit(limit)
+    return []
 
 
 def _bad_line(params: Csv, path: Path) -> int | None:

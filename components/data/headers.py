@@ -16,6 +16,10 @@ DELIMITERS = ",;\t|"
 """What a header may be delimited by instead."""
 
 
+_LEAST_SHARE = 0.5
+"""Share of the declared columns below which a first row may be cells rather than headers."""
+
+
 def tidied(names: Sequence[str], *, trim: bool, normalize: bool) -> tuple[str, ...]:
     """Return headers without a byte order mark's own character, trimmed and in Unicode NFC as asked."""
     out = [name.removeprefix("\ufeff") if at == 0 else name for at, name in enumerate(names)]
@@ -59,12 +63,13 @@ def header_faults(schema: DatasetSchema, names: Sequence[str], place: str, delim
         mark = max((mark for mark in DELIMITERS if mark != delimiter), key=names[0].count)
         if any(_resembles(part, known) for part in names[0].split(mark)) and mark in names[0]:
             return [_undelimited(place, len(known), mark)]
-    if any(_resembles(name, known) for name in names):
+    met = sum(_resembles(name, names) for name in known)
+    if met and met >= _LEAST_SHARE * len(known):
         return []
     return [
         Fault(
             place,
-            f"none of the declared columns is among the {len(names)} of the first row",
+            f"{met or 'none'} of {len(known)} declared columns found among the {len(names)} of the first row",
             f"expected {quoted(known)}",
             "add a header row, or check dataset.source",
             values=quoted(names),

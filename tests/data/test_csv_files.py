@@ -109,8 +109,21 @@ def test_header_counts_as_read_does(read_csv: Any, tmp_path: Path) -> None:
 
 def test_an_open_quote_is_refused_where_it_swallows_rows(csv_faults: Any) -> None:
     (fault,) = csv_faults('age,sex\n1,f\n2,"m\n3,f\n4,f\n', AGE_SEX)
-    assert "never closed" in fault.problem
+    assert "not closed" in fault.problem
     assert "data row 2" in fault.place
+
+
+@pytest.mark.parametrize(
+    "rows", ['1,"a\n2,b\n3,c\n4,"d"\n5,e\n', '1,a\n2,"5 ft\n3,c\n4,x" tall\n5,e\n', '1,"a\n2,""b""\n3,c\n']
+)
+def test_a_stray_quote_swallows_no_row_in_silence(csv_faults: Any, rows: str) -> None:
+    (fault,) = csv_faults(f"age,sex\n{rows}", {"age": {"dtype": "integer"}, "sex": {"dtype": "text"}})
+    assert "not closed" in fault.problem
+
+
+def test_quotes_that_are_doubled_or_inside_a_cell_are_text(read_csv: Any) -> None:
+    frame = read_csv('age,sex\n1,"a ""b""\n,c"\n2,5" tall\n', AGE_SEX).table.frame
+    assert frame["sex"].tolist() == ['a "b"\n,c', '5" tall']
 
 
 def test_a_last_cell_may_span_lines(read_csv: Any) -> None:
@@ -171,7 +184,7 @@ def test_the_header_alone_is_checked_for_what_it_is(tmp_path: Path) -> None:
     for content, problem in {
         "age,age\n1,2\n": "stands twice",
         "age;sex\n1;f\n": "one column found",
-        "39,ZZ-CANARY\n40,m\n": "none of the declared columns",
+        "39,ZZ-CANARY\n40,m\n": "none of 2 declared columns",
     }.items():
         (tmp_path / "table.csv").write_text(content)
         with pytest.raises(DataError, match=problem) as caught:
@@ -181,9 +194,24 @@ def test_the_header_alone_is_checked_for_what_it_is(tmp_path: Path) -> None:
 
 def test_a_header_of_cells_is_not_quoted(csv_faults: Any) -> None:
     (fault,) = csv_faults("39,ZZ-CANARY\n40,m\n", AGE_SEX)
-    assert "none of the declared columns" in fault.problem
+    assert "none of 2 declared columns" in fault.problem
     assert "CANARY" not in str(fault)
     assert "CANARY" in fault.values
+
+
+def test_one_cell_like_a_column_makes_no_header(csv_faults: Any) -> None:
+    columns = {name: {"dtype": "text"} for name in ("age", "sex", "ward", "plan")}
+    (fault,) = csv_faults("39,sex,ZZ-CANARY,x\n40,m,y,z\n", columns)
+    assert "1 of 4 declared columns" in fault.problem
+    assert "CANARY" not in str(fault)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_wide_encodings_are_told_apart(csv_faults: Any, read_csv: Any, encoding: str) -> None:
+    content = "age,sex\n1,f\n".encode(encoding)
+    (fault,) = csv_faults(content, AGE_SEX)
+    assert fault.remedy == f"set dataset.source.encoding={encoding}"
+    assert read_csv(content, AGE_SEX, csv={"encoding": encoding}).table.frame["sex"].tolist() == ["f"]
 
 
 def test_places_without_a_file(tmp_path: Path, make_schema: Any) -> None:
