@@ -8,9 +8,11 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("runner", "schemas", "components")
+INTERRUPTED = 130
 
 
 def claim(root: Path = ROOT) -> None:
@@ -48,14 +50,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     claim()
     from runner.cli import command
+
+    return command(list(sys.argv[1:] if argv is None else argv))
+
+
+def door() -> NoReturn:
+    """Run the process's own command line and leave with its exit code, whatever signals come on the way."""
+    claim()
     from runner.interrupts import interruptible
 
-    with interruptible():
-        return command(list(sys.argv[1:] if argv is None else argv))
+    code = INTERRUPTED
+    with interruptible() as interrupts:
+        try:
+            code = main()
+        except KeyboardInterrupt:
+            pass  # a second signal, while the first was being answered
+        finally:
+            interrupts.over = True
+    sys.exit(code)
 
 
 if __name__ == "__main__":
     # With -m Python puts the current folder first; anything in it could pass for a library.
     if not sys.flags.safe_path and sys.path and Path(sys.path[0] or ".").resolve() == Path.cwd() != ROOT:
         del sys.path[0]
-    sys.exit(main())
+    door()

@@ -2,12 +2,13 @@
 
 import os
 import sys
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 from components.registry import OURS, ignored
 from runner.commandline import Command, read
-from runner.outcome import INTERRUPTED, guarded
+from runner.outcome import INTERRUPTED, guarded, say
 from schemas.faults import ConfigurationError
 
 
@@ -20,20 +21,25 @@ def command(argv: list[str]) -> int:
         Without the program's name.
     """
     debug = any(text.lstrip("+") == "debug=true" for text in argv)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # open to the end
     try:
         code = guarded(lambda: _dispatch(read(argv)), debug=debug)
-        sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever was reading has left; Python's own flush at the end must not complain about it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return INTERRUPTED
+        code = INTERRUPTED
+    with suppress(OSError):
+        sys.stdout.flush()
+        return code
+    # Whoever was reading has left, or has no room: what was done stands, and Python's own flush must not complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
 
 def _dispatch(asked: Command) -> int:
     flags = asked.flags
     if flags.version:
-        sys.stdout.write(f"{OURS} {version(OURS)} (Hydra {version('hydra-core')})\n")
+        say(f"{OURS} {version(OURS)} (Hydra {version('hydra-core')})\n")
         return 0
     if not flags.shell_completion:
         _warn_of_ignored()
@@ -63,7 +69,7 @@ def _help(asked: Command) -> int:
     from runner.options import find_options
 
     program = "python -m runner" if Path(sys.argv[0]).name == "__main__.py" else OURS
-    sys.stdout.write(help_text(find_options(asked.flags.config_dir, asked.flags.config_name), program))
+    say(help_text(find_options(asked.flags.config_dir, asked.flags.config_name), program))
     sys.stdout.flush()
     made = compose_draft(asked.overrides, asked.flags.config_dir, asked.flags.config_name)
     if made.faults:
@@ -114,4 +120,4 @@ def _single(asked: Command) -> int:
 
         return run(composed)
 
-    return guarded(act, debug=config.debug, show_values=config.show_values)
+    return guarded(act, debug=config.debug, show_values=config.show_values, secrets=composed.secrets)

@@ -6,15 +6,24 @@ from typing import Any
 from hydra._internal.config_loader_impl import ConfigLoaderImpl, get_overrides_dirname
 from hydra._internal.defaults_list import DefaultsList
 from hydra.core.override_parser.types import Override, OverrideType
-from hydra.errors import MissingConfigException
 from omegaconf import DictConfig, OmegaConf
-from yaml import YAMLError
 
 from runner import keys, overrides
+from runner.explain import explained, first_line
 from runner.options import COMPOSING, Options, find_options
 from runner.provenance import Layer, choices, files, layers
 from runner.suggest import did_you_mean, nearest
 from schemas.faults import ConfigurationError, Fault
+
+TAKEN_OVER = {
+    "hydra.run": "set output.dir and name",
+    "hydra.sweep": "set output.dir and name",
+    "hydra.output_subdir": "set output.dir and name",
+    "hydra.job.chdir": "start the command in the folder that relative paths are meant from",
+    "hydra.job.name": "set name",
+    "hydra.sweeper.params": "write the sweep itself: -m key=1,2",
+}
+"""Settings of Hydra's that the runner takes over, and what does the same here."""
 
 
 @dataclass
@@ -96,6 +105,7 @@ def draft(texts: list[str], config_dir: Any = None, primary: str | None = None) 
         override.config_loader = options.loader
     groups, values = _sorted(read, options)
     settled = _settle_groups(groups, options)
+    ours, values = _taken_over(values)
     hydras = [str(one.input_line) for one in values if one.is_hydra_override()]
     base, good_groups, broken = _composed(settled.chosen, hydras, options)
     known, unknown = keys.check(base, [one for one in values if not one.is_hydra_override()], settled.unsure, options)
@@ -109,7 +119,7 @@ def draft(texts: list[str], config_dir: Any = None, primary: str | None = None) 
         config=base,
         layers=layers(options, defaults, kept),
         defaults=defaults,
-        faults=[*faults, *settled.faults, *broken, *unknown, *unfit, *taken],
+        faults=[*faults, *ours, *settled.faults, *broken, *unknown, *unfit, *taken],
         unsure=settled.unsure,
     )
 
@@ -138,6 +148,20 @@ def _sorted(read: list[Override], options: Options) -> tuple[list[Override], lis
         whole = not isinstance(override.value(), dict) and options.is_group(override.key_or_group)
         (groups if whole else values).append(override)
     return groups, values
+
+
+def _taken_over(values: list[Override]) -> tuple[list[Fault], list[Override]]:
+    """Part the overrides that Hydra would take and this runner would leave without effect from the others."""
+    faults, left = [], []
+    for override in values:
+        for prefix, remedy in TAKEN_OVER.items():
+            if override.key_or_group == prefix or override.key_or_group.startswith(f"{prefix}."):
+                problem = "the runner does this itself; the setting would have no effect"
+                faults.append(Fault(override.key_or_group, problem, remedy=remedy, source=str(override.input_line)))
+                break
+        else:
+            left.append(override)
+    return faults, left
 
 
 def _settle_groups(groups: list[Override], options: Options) -> _Groups:
@@ -221,7 +245,8 @@ def _composed(groups: list[str], hydras: list[str], options: Options) -> tuple[D
         left = [_tried(some, options) for some in fewer]
         # The culprit is the choice without which all is well, or else without which something else is wrong.
         well = [index for index, outcome in enumerate(left) if not isinstance(outcome, Fault)]
-        other = [index for index, outcome in enumerate(left) if outcome != cause]
+        # A tree is never compared with a fault: OmegaConf would take the fault's own text for interpolations.
+        other = [index for index, outcome in enumerate(left) if not isinstance(outcome, Fault) or outcome != cause]
         if not other:
             raise ConfigurationError([*faults, cause])
         culprit = (well or other)[0]
@@ -238,7 +263,7 @@ def _applied(base: DictConfig, known: list[Override]) -> tuple[list[Override], l
         try:
             ConfigLoaderImpl._apply_overrides_to_config([set_anyway], base)  # noqa: SLF001
         except COMPOSING as error:
-            faults.append(Fault(override.key_or_group, _first_line(error), source=str(override.input_line)))
+            faults.append(Fault(override.key_or_group, first_line(error), source=str(override.input_line)))
         else:
             fitting.append(override)
     # What Hydra notes of them, for ${hydra:...} to refer to.
@@ -251,46 +276,3 @@ def _tried(choices: list[str], options: Options) -> DictConfig | Fault:
         return options.compose(choices)
     except COMPOSING as error:
         return explained(error, options)
-
-
-def explained(error: BaseException, options: Options) -> Fault:
-    """Say in one sentence why files could not be composed."""
-    mark = getattr(error, "problem_mark", None)
-    if isinstance(error, YAMLError):
-        place = options.label(_config_path(str(mark.name), options)) if mark is not None else "configuration"
-        line = f" at line {mark.line + 1}" if mark is not None else ""
-        return Fault(place, f"this is no valid YAML{line}: {getattr(error, 'problem', None) or 'it cannot be read'}")
-    if isinstance(error, MissingConfigException):
-        asked = str(error.missing_cfg_file)
-        inside = str(error).partition("'")[2].partition("'")[0] if str(error).startswith("In '") else ""
-        known = list(error.options or [])
-        group, _, option = asked.rpartition("/")
-        return Fault(
-            place=group if known else options.label(inside) if inside else "configuration",
-            problem=f"there is no option {option!r}" if known else f"there is no {asked}",
-            allowed=f"one of {', '.join(known)}" if known else "",
-            remedy=did_you_mean(f"{group}={similar}" if (similar := nearest(option, known)) else ""),
-        )
-    if isinstance(error, UnicodeDecodeError):
-        return Fault("configuration", "a file is not UTF-8 text", "YAML in UTF-8")
-    if isinstance(error, RecursionError):
-        return Fault("configuration", "a defaults list leads back to its own file")
-    if isinstance(error, OSError):
-        return Fault(
-            str(error.filename or "configuration"), f"this file can't be read: {error.strerror or 'no reason'}"
-        )
-    return Fault("configuration", _first_line(error))
-
-
-def _config_path(name: str, options: Options) -> str:
-    for source in options.repository.get_sources():
-        if source.scheme() == "file" and name.startswith(source.path):
-            return name[len(source.path) :].lstrip("/")
-    return name
-
-
-def _first_line(error: BaseException) -> str:
-    """Return the first line of a library's message, with that of its cause where it has one."""
-    causes = [error, error.__cause__] if error.__cause__ is not None else [error]
-    lines = [str(cause).strip().splitlines()[0] for cause in causes if str(cause).strip()]
-    return ": ".join(line.rstrip(".") for line in lines) or type(error).__name__

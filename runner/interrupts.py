@@ -14,12 +14,16 @@ UNWINDING_SECONDS = 1.0
 
 
 class Interrupts:
-    """Delivers signals as ``KeyboardInterrupt``, but not in the middle of a protected passage."""
+    """Delivers signals as ``KeyboardInterrupt``, but not in the middle of a protected passage.
+
+    Where ``over`` is set, the process has its exit code and only leaves: signals are ignored behind the block, too.
+    """
 
     def __init__(self) -> None:
         self._depth = 0
         self._pending = False
         self._delivered = float("-inf")
+        self.over = False
 
     def arrived(self, _number: int, _frame: FrameType | None) -> None:
         """Handle a signal (to be passed to `signal.signal`)."""
@@ -77,4 +81,4 @@ def interruptible() -> Iterator[Interrupts]:
         yield interrupts
     finally:
         for number in heeded:
-            signal.signal(number, before[number])
+            signal.signal(number, signal.SIG_IGN if interrupts.over else before[number])

@@ -2,9 +2,10 @@
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from runner.secrets import mask
 from schemas.faults import RunnerError
 
 INTERNAL = 5
@@ -13,7 +14,14 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD_NOTE = "the record of this attempt is in"
 
 
-def guarded(act: Callable[[], int], *, debug: bool = False, show_values: bool = False, prefix: str = "") -> int:
+def guarded(
+    act: Callable[[], int],
+    *,
+    debug: bool = False,
+    show_values: bool = False,
+    prefix: str = "",
+    secrets: Sequence[str] = (),
+) -> int:
     """Do something and turn whatever it raises into sentences on standard error and an exit code.
 
     Parameters
@@ -26,11 +34,13 @@ def guarded(act: Callable[[], int], *, debug: bool = False, show_values: bool = 
         Show the cell values of faults that hold some.
     prefix : str, optional
         Said before each sentence, such as the number of a sweep's job.
+    secrets : sequence of str, optional
+        Texts that no sentence may hold.
     """
     try:
         return act()
     except RunnerError as error:
-        tell(error, show_values=show_values, prefix=prefix)
+        tell(error, show_values=show_values, prefix=prefix, secrets=secrets)
         _tell_notes(error, prefix)
         return error.exit_code
     except KeyboardInterrupt as error:
@@ -47,10 +57,20 @@ def guarded(act: Callable[[], int], *, debug: bool = False, show_values: bool = 
         return INTERNAL
 
 
-def tell(error: RunnerError, *, show_values: bool = False, prefix: str = "") -> None:
+def say(text: str) -> None:
+    """Write to standard output. Where it is full or closed nobody can be told; what was done is done all the same."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        sys.stderr.write("standard output can't be written to\n")
+
+
+def tell(error: RunnerError, *, show_values: bool = False, prefix: str = "", secrets: Sequence[str] = ()) -> None:
     """Print one line a fault; cell values only on request, and only here."""
     for fault in error.faults:
-        sys.stderr.write(f"{prefix}error: {_one_line(str(fault))}\n")
+        sys.stderr.write(f"{prefix}error: {mask(_one_line(str(fault)), secrets)}\n")
         if show_values and fault.values:
             sys.stderr.write(f"{prefix}       {_one_line(fault.values)}\n")
 

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Iterator
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -90,13 +91,13 @@ def in_quotes(text: str) -> str:
     return f'"{escaped}"'
 
 
-def choices(override: Override) -> list[str]:
-    """Return the overrides that a sweep over several values stands for; itself where it is none."""
-    text = str(override.input_line)
+def choices(override: Override) -> Iterator[str]:
+    """Yield the overrides that a sweep over several values stands for; itself where it is none."""
     if not override.is_sweep_override():
-        return [text]
+        yield str(override.input_line)
+        return
     key = override.get_key_element()
-    return [f"{key}={value}" for value in override.sweep_string_iterator()]
+    yield from (f"{key}={value}" for value in override.sweep_string_iterator())
 
 
 def forced(override: Override) -> str:

@@ -1,7 +1,6 @@
 """Level 2 of the check, and what ``plan`` prints: header and row count are read, nothing is written."""
 
 import json
-import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.compose import Composed
 from runner.joined import SECTIONS
+from runner.outcome import say
 from runner.rules import ABSENT
 from runner.secrets import mask
 from schemas.declaration import Declaration
@@ -140,7 +140,7 @@ def plan(composed: Composed) -> int:
     require_level2(composed, found)
     lines = [*_table(composed, found), *_stages(composed, found), *_writing(composed), *_settings(composed)]
     text = "\n".join(line for label, about in lines for line in _wrapped(label, about))
-    sys.stdout.write(mask(text, composed.secrets) + "\n")
+    say(mask(text, composed.secrets) + "\n")
     return 0
 
 

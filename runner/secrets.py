@@ -15,8 +15,9 @@ MASK = "***"
 SHORT = 4
 """Secrets with fewer characters are masked only where they are the whole text: as parts they'd be everywhere."""
 
-# As SQLAlchemy reads a URL: the password ends at the @, whatever it holds else.
-_URL = re.compile(r"[A-Za-z][\w+.\-]*://[^:/@\s]*:([^@\s]*)@")
+# SQLAlchemy ends the password at the first @. One that holds an @ that should have been escaped is hidden whole all the
+# same: up to the last @ of the text, and also where the scheme was lost.
+_URL = re.compile(r"(?:[A-Za-z][\w+.\-]*)?://[^:/@\s]*:(\S*)@")
 _PARAMETER = re.compile(r"(?i)(?:password|passwd|pwd|passphrase|token|secret|api_?key)(?:=|%3d)([^&;\s\"']+)")
 _VARIABLE = re.compile(r"\$\{oc\.env:\s*['\"]?([^,}'\"]+?)['\"]?\s*[,}]")
 
@@ -53,7 +54,8 @@ def secrets_in(raw: object, plain: object, overrides: Iterable[str] = ()) -> tup
 
 def passwords(text: str) -> set[str]:
     """Return the passwords in the URLs of a text, as they are written and as they are meant."""
-    found = {*_URL.findall(text), *_PARAMETER.findall(text)}
+    in_urls = _URL.findall(text)
+    found = {*in_urls, *(whole.partition("@")[0] for whole in in_urls), *_PARAMETER.findall(text)}
     return {secret for secret in (*found, *map(unquote, found)) if secret and not secret.startswith("${")}
 
 

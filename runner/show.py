@@ -4,7 +4,6 @@ import argparse
 import io
 import logging
 import os
-import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
 from typing import Any
@@ -22,6 +21,7 @@ from runner.compose import compose_draft, draft_secrets, hydra_known, masked
 from runner.draft import Draft
 from runner.keys import parts
 from runner.options import PRIMARY, find_options
+from runner.outcome import say
 from runner.secrets import mask, mask_tree
 from runner.suggest import did_you_mean, nearest_path
 from runner.tree import Path, dotted, get, holds, walk
@@ -50,7 +50,7 @@ def cfg(command: Command) -> int:
             reason = str(error).strip().splitlines()[0]
             raise ConfigurationError(masked([Fault("--resolve", reason)], hidden)) from None
     plain = OmegaConf.to_container(config, resolve=False)
-    sys.stdout.write(_yaml(plain, flags, hidden))
+    say(_yaml(plain, flags, hidden))
     return 0
 
 
@@ -81,14 +81,14 @@ def info(command: Command) -> int:
         root.setLevel(level)
     # In YAML a single quote inside single quotes is doubled.
     written = (*hidden, *(secret.replace("'", "''") for secret in hidden if "'" in secret))
-    sys.stdout.write("\n".join(mask(line, written) for line in text.splitlines()) + "\n")
+    say("\n".join(mask(line, written) for line in text.splitlines()) + "\n")
     return 0
 
 
 def hydra_help(command: Command) -> int:
     """Print Hydra's own help (``--hydra-help``)."""
     flags = command.flags
-    sys.stdout.write(_said(lambda hydra: hydra.hydra_help(_primary(flags), get_args_parser(), command.flags), flags))
+    say(_said(lambda hydra: hydra.hydra_help(_primary(flags), get_args_parser(), command.flags), flags))
     return 0
 
 
@@ -100,19 +100,19 @@ def shell_completion(command: Command) -> int:
     overrides = list(command.overrides)
     if not any(text.startswith("query=") for text in overrides):
         try:
-            sys.stdout.write(_said(lambda hydra: hydra.shell_completion(PRIMARY, overrides), command.flags))
+            say(_said(lambda hydra: hydra.shell_completion(PRIMARY, overrides), command.flags))
         except ValueError as error:
             raise ConfigurationError(Fault("--shell-completion", str(error).strip().splitlines()[0])) from None
         return 0
     with suppress(HydraException, OmegaConfBaseException, ConfigurationError, ValueError, SystemExit, KeyError):
         program, *words = os.environ["COMP_LINE"].split(" ")
         if len(words) == 1:
-            sys.stdout.write(" ".join(verb for verb in VERBS if verb.startswith(words[0])) + "\n")
+            say(" ".join(verb for verb in VERBS if verb.startswith(words[0])) + "\n")
         verbless = words[1:] if len(words) > 1 and words[0] in VERBS else words
         os.environ["COMP_LINE"] = " ".join([program, *verbless])
         folder = next((words[i + 1] for i, word in enumerate(words[:-1]) if word in ("--config-dir", "-cd")), None)
         flags = argparse.Namespace(config_dir=folder)
-        sys.stdout.write(_said(lambda hydra: hydra.shell_completion(PRIMARY, overrides), flags))
+        say(_said(lambda hydra: hydra.shell_completion(PRIMARY, overrides), flags))
     return 0
 
 

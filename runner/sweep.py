@@ -2,6 +2,8 @@
 
 import sys
 from dataclasses import dataclass, field
+from itertools import islice
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,14 +18,18 @@ from omegaconf import DictConfig, OmegaConf
 from runner import overrides
 from runner.commandline import Command
 from runner.compose import Composed, compose_run, masked
-from runner.draft import explained
+from runner.explain import explained
 from runner.options import Options, find_options
-from runner.outcome import INTERRUPTED, guarded
+from runner.outcome import INTERRUPTED, guarded, say
 from runner.secrets import mask, secrets, secrets_in
 from schemas.faults import ConfigurationError, Fault
 
 OURS = ("hydra.mode=MULTIRUN", "hydra.sweep.subdir=.", "hydra.output_subdir=null", "hydra.job.chdir=false")
 """Laid over whatever else is said about Hydra: the runner owns folders and working directory."""
+
+
+MOST_JOBS = 10_000
+"""Each choice is checked before any job starts, a fraction of a second each."""
 
 
 @dataclass
@@ -98,7 +104,7 @@ def sweep(asked: Command) -> int:
     with TemporaryDirectory(prefix="runner-sweep-") as scratch:
         worst = _launch(checked, folder, scratch)
     failed = sum(code != 0 for code in checked.codes)
-    sys.stdout.write(f"sweep folder {folder}\n{len(checked.codes)} jobs, {failed} failed\n")
+    say(f"sweep folder {folder}\n{len(checked.codes)} jobs, {failed} failed\n")
     return worst
 
 
@@ -108,6 +114,9 @@ def _checked(asked: Command) -> Sweep:
     options = find_options(asked.flags.config_dir, asked.flags.config_name)
     lists, empty = _choices([*_params(read, options), *read], options)
     faults += empty
+    if (number := prod(map(len, lists))) > MOST_JOBS:
+        problem = f"the sweep has {number:,} jobs or more" if number < MOST_JOBS**2 else "the sweep has too many jobs"
+        raise ConfigurationError(Fault("sweep", problem, f"at most {MOST_JOBS:,}", "part it into smaller sweeps"))
     base = [values[0] for values in lists]
     jobs = [base]
     for place, values in enumerate(lists):
@@ -136,7 +145,7 @@ def _choices(every: list[Override], options: Options) -> tuple[list[list[str]], 
         key, text = override.key_or_group, str(override.input_line)
         if override.is_interval_sweep():
             faults.append(Fault(key, "an interval can't be gone through", "choice(...) or range(...)", source=text))
-        elif found := overrides.choices(override):
+        elif found := list(islice(overrides.choices(override), MOST_JOBS + 1)):
             lists.append(found)
         else:
             faults.append(Fault(key, "stands for no choice at all", source=text))
@@ -184,14 +193,18 @@ def _job(checked: Sweep, typed: list[str], number: int, folder: Path | None) -> 
     """Do one job; whatever goes wrong is told and becomes its exit code, so that the others go on."""
     flags, told = checked.asked.flags, f"job {number}: "
     shown = mask(" ".join(typed), secrets(checked.first))
-    sys.stdout.write(f"{told}{shown}\n")
+    say(f"{told}{shown}\n")
     sys.stdout.flush()
 
     def act() -> int:
         composed = compose_run(typed, flags.config_dir, flags.config_name)
         config = composed.config
         return guarded(
-            lambda: _done(composed, folder, number), debug=config.debug, show_values=config.show_values, prefix=told
+            lambda: _done(composed, folder, number),
+            debug=config.debug,
+            show_values=config.show_values,
+            prefix=told,
+            secrets=composed.secrets,
         )
 
     return guarded(act, prefix=told)

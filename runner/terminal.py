@@ -1,6 +1,5 @@
 """What a run says on the terminal: its stage while it works, ten lines at most when it is done."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from runner.outcome import say
 from schemas.dataset import DatasetSchema
 from schemas.tables import Metric
 
@@ -99,4 +99,4 @@ def summary(
 
 def close(lines: Sequence[str], folder: Path) -> None:
     """Print the closing lines and, last, the run folder."""
-    sys.stdout.write("\n".join([*lines, f"{'run folder':<{WIDTH}}{folder}", ""]))
+    say("\n".join([*lines, f"{'run folder':<{WIDTH}}{folder}", ""]))

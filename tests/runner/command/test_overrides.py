@@ -65,7 +65,7 @@ def test_whatever_quoting_is_offered_can_be_read(text: str) -> None:
 
 def test_a_sweep_stands_for_its_choices() -> None:
     read, _ = parse(["k=3,4", "seed=range(0,3)", "a=[1,2]", "+b='x,y'"])
-    assert [choices(one) for one in read] == [
+    assert [list(choices(one)) for one in read] == [
         ["k=3", "k=4"],
         ["seed=0", "seed=1", "seed=2"],
         ["a=[1,2]"],

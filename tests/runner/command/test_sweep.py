@@ -39,10 +39,29 @@ def test_jobs_keep_their_overrides_as_they_were_typed(command: Do, pipeline: Any
 
 
 def test_hydra_leaves_nothing(command: Do, pipeline: Any, tmp_path: Path) -> None:
-    assert command("-m", "seed=1,2", f"hydra.sweep.dir={tmp_path / 'theirs'}", "hydra.output_subdir=.hydra").code == 0
+    assert command("-m", "seed=1,2").code == 0
     assert len(pipeline.jobs) == 2
     assert sorted(os.listdir(tmp_path)) == ["options", "outputs"]  # noqa: PTH208
     assert not [path for path in (tmp_path / "outputs").rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["hydra.sweep.dir=theirs", "hydra.output_subdir=.hydra", "hydra.run.dir=x", "hydra.sweeper.params={seed: 1}"],
+)
+def test_what_is_taken_over_from_hydra_is_not_set_in_silence(command: Do, pipeline: Any, setting: str) -> None:
+    for mode in (("-m", "seed=1,2"), ()):
+        ended = command(*mode, setting)
+        assert ended.code == 2
+        assert "would have no effect" in ended.err
+    assert not pipeline.jobs
+
+
+def test_a_sweep_without_end_is_refused_at_once(command: Do, pipeline: Any) -> None:
+    ended = command("-m", "seed=range(0,100000000)", "anonymization.k=3,4")
+    assert ended.code == 2
+    assert "at most 10,000" in ended.err
+    assert not pipeline.jobs
 
 
 def test_every_choice_is_checked_before_any_job(command: Do, pipeline: Any, tmp_path: Path) -> None:
