@@ -3,19 +3,28 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+import numpy as np
 import yaml
 
-from components.anonymization import Measurement, Release, measure
-from components.data import Reading, Split, Table, header, read, split
-from components.models import Model, build, reference_models, utility
+from components.anonymization import Release, measure
+from components.data import Reading, Split, Table, canonical_order, header, read, split
+from components.models import Model, build, reference_models
 from components.randomness import derived_seed
 from components.registry import load
 from runner.compose import Composed
+from runner.facts import (
+    NOT_CLAIMED,
+    disclosures,
+    privacy_metrics,
+    rows_and_columns,
+    unused_hierarchies,
+    utility_metrics,
+)
 from runner.folder import Workspace
 from runner.outcome import RECORD_NOTE
 from runner.plan import require_settings
@@ -29,20 +38,6 @@ from schemas.tables import Metric
 
 STAGES = ("dataset", "split", "model", "anonymization", "retraining", "minimization", "federation", "assessment")
 STREAMS = ("split", "model", "model-order", "anonymization")
-
-NOT_CLAIMED = (
-    (
-        "Figures of the release hold against someone who knows the declared quasi-identifiers; "
-        "a role wrongly given makes them wrong."
-    ),
-    (
-        "k-anonymity hides who a row is about, not what is said about them; "
-        "l and t stand beside it for every sensitive column."
-    ),
-    "No differential privacy was applied: there is no formal guarantee for the model or the figures of this record.",
-    "That a model was trained on anonymised rows does not by itself establish that it is anonymous.",
-)
-"""What no run establishes so far; part of every record."""
 
 
 def run(composed: Composed) -> int:
@@ -153,7 +148,8 @@ def _flow(job: Job) -> list[str]:
     for stage in ("minimization", "federation"):
         job.skip(stage, f"{stage}={getattr(job.config, stage).name}")
     _assessment(job, parts, {"original": original, "anonymized": retrained})
-    _flow_of_rows(job, reading, parts, release)
+    if release is not None:
+        job.record.note(flow=rows_and_columns(reading, parts, release))
     return summary(
         dataset=job.config.dataset,
         rows=len(reading.table.frame),
@@ -177,10 +173,13 @@ def _dataset(job: Job) -> Reading:
 
 
 def _split(job: Job, table: Table) -> Split:
+    """Part train from test rows, and refuse what can't be reached on the train rows before any work is done."""
     with job.stage("split") as note:
         parts = split(table, job.config.seed)
         note.facts = {"train": len(parts.train.frame), "test": len(parts.test.frame)}
         note.outputs = {"train": table_digest(parts.train), "test": table_digest(parts.test)}
+        if precheck := getattr(job.config.anonymization, "precheck", ""):
+            load(precheck)(job.config.anonymization, parts.train)
     return parts
 
 
@@ -192,7 +191,7 @@ def _model(job: Job, train: Table) -> Model | None:
     with job.stage("model") as note:
         model = _fitted(job, train)
         note.inputs = {"train": table_digest(train)}
-        note.outputs = {"predictions": sha256(repr(model.predict(train.frame).tolist()).encode()).hexdigest()}
+        note.outputs = {"predictions": predicted(model, train)[1]}
         if job.config.anonymization.name == "none":
             _save(job, model, raw=True)
     return model
@@ -204,22 +203,22 @@ def _anonymization(job: Job, train: Table, original: Model | None) -> Release | 
     if config.anonymization.name == "none":
         job.skip("anonymization", "anonymization=none")
         if config.dataset.quasi_identifiers:
-            job.measured(_privacy(measure(train.frame, train.schema), "before"))
+            job.measured(privacy_metrics(measure(train.frame, train.schema), "before"))
         return None
     with job.stage("anonymization") as note:
         note.inputs = {"train": table_digest(train)}
-        predictions = None if original is None else original.predict(train.frame)
+        predictions = None if original is None else predicted(original, train)[0]
         anonymise = load(config.anonymization.component)
         release: Release = anonymise(
             config.anonymization, train, predictions, derived_seed(config.seed, "anonymization")
         )
         checks = validate(release.table.frame, release.table.schema, what="release")
         written = write_table(release.table, job.record.path)
-        for path in (written.parquet, written.csv):
-            job.record.output(path, release="releasable", rows=len(release.table.frame))
         after = measure_written(written, release, train)
         if after != release.after:
             raise RuntimeError("the release on disk measures otherwise than the release in memory")
+        for path in (written.parquet, written.csv):  # declared when measured, so that no failed run keeps them
+            job.record.output(path, release="releasable", rows=len(release.table.frame))
         note.outputs = {"release": table_digest(release.table)}
         note.facts = {"k": after.k, "classes": after.classes, "suppressed": after.suppressed}
         job.record.note(
@@ -232,9 +231,9 @@ def _anonymization(job: Job, train: Table, original: Model | None) -> Release | 
                 "after": asdict(after),
             },
             validation=[{**asdict(check), "table": "release"} for check in checks],
-            warnings=_disclosures(after),
+            warnings=[*disclosures(after), *unused_hierarchies(train.schema, config.anonymization)],
         )
-        job.measured([*_privacy(release.before, "before"), *_privacy(after, "after")])
+        job.measured([*privacy_metrics(release.before, "before"), *privacy_metrics(after, "after")])
     return release
 
 
@@ -260,20 +259,21 @@ def _assessment(job: Job, parts: Split, models: dict[str, Model | None]) -> None
         fitted = {scope: line.fit(parts.train) for scope, line in lines.items()}
         for scope, model in {**fitted, **models}.items():
             if model is not None:
-                job.measured(_utility(job, scope, model, parts))
+                metrics, warnings = utility_metrics(scope, model, parts)
+                job.measured(metrics)
+                job.record.note(warnings=warnings)
 
 
-def _utility(job: Job, scope: str, model: Model, parts: Split) -> list[Metric]:
-    """Measure one model on raw train and test rows; what could not be measured is told as a warning."""
-    metrics = []
-    sides: tuple[tuple[Literal["train", "test"], Table], ...] = (("train", parts.train), ("test", parts.test))
-    for name, rows in sides:
-        for figure in utility(model, rows):
-            facts = {each.name: getattr(figure, each.name) for each in fields(figure) if each.name != "note"}
-            metrics.append(Metric(stage="model", scope=scope, split=name, **facts))
-            if figure.note:
-                job.record.note(warnings=[f"{figure.metric} of {scope} on {name} rows: {figure.note}"])
-    return metrics
+def predicted(model: Model, table: Table) -> tuple[np.ndarray, str]:
+    """Return a model's predictions and their digest.
+
+    They are made, and the digest is taken, in canonical order: in another one the last bits of a sum can differ.
+    """
+    order = canonical_order(table.frame)
+    found = model.predict(table.frame.iloc[order])
+    predictions = np.empty_like(found)
+    predictions[order] = found
+    return predictions, sha256(repr(found.tolist()).encode()).hexdigest()
 
 
 def _fitted(job: Job, table: Table) -> Model:
@@ -291,36 +291,3 @@ def _save(job: Job, model: Model, *, raw: bool) -> list[Path]:
         why = "was trained on raw rows" if raw else f"holds values learned from rows: {', '.join(model.learned)}"
         job.record.note(warnings=[f"the model {why}; its files are of class raw"])
     return files
-
-
-def _privacy(found: Measurement, when: Literal["before", "after"]) -> list[Metric]:
-    return [
-        Metric(stage="anonymization", metric=metric, column=column, when=when, value=value)
-        for metric, column, value in found.figures()
-    ]
-
-
-def _disclosures(after: Measurement) -> list[str]:
-    """Say which sensitive columns the classes give away: k rows that share one value hide nobody's value."""
-    return [
-        f"in at least one class every row has the same value of {name!r}: whoever is known to be in it has that value"
-        for name, found in after.columns.items()
-        if found.l_distinct == 1
-    ]
-
-
-def _flow_of_rows(job: Job, reading: Reading, parts: Split, release: Release | None) -> None:
-    """Account for every row and column between the source and the release."""
-    if release is None:
-        return
-    schema, released = reading.table.schema, release.table.frame
-    gone = [name for name in reading.table.frame.columns if name not in released.columns]
-    reasons = {name: f"role {schema.column(name).role}" for name in gone}
-    job.record.note(
-        flow={
-            "rows_out": len(released),
-            "dropped_rows": {"held out for testing": len(parts.test.frame)},
-            "columns_out": list(released.columns),
-            "dropped_columns": reasons,
-        }
-    )

@@ -64,15 +64,19 @@ def columns_exist(facts: Facts) -> Iterator[Fault]:
 
 
 def columns_are_kept(facts: Facts) -> Iterator[Fault]:
-    """Ask that no column the run works with is dropped, and that no model learns an identifier."""
-    for key in ("target", "subject_id", "client"):
+    """Ask that each column the run works with has a role that goes with that."""
+    fitting: dict[str, set[str]] = {
+        "target": {"quasi_identifier", "sensitive", "insensitive"},
+        "subject_id": {"identifier"},  # it names the person: it is counted by, and never released
+        "client": {"identifier", "quasi_identifier", "sensitive", "insensitive"},
+    }
+    for key, roles in fitting.items():
         column = _column(facts.data, getattr(facts.data, key))
-        refused = {"drop", "identifier"} if key == "target" else {"drop"}
-        if column is not None and column.role in refused:
+        if column is not None and column.role is not None and column.role not in roles:
             yield Fault(
                 f"dataset.columns.{column.name}.role",
                 f"the column is the {key.replace('_', ' ')}, and its role is {column.role}",
-                "another role" if key == "target" else "any role but drop",
+                _one_of(sorted(roles)),
             )
 
 

@@ -173,6 +173,14 @@ class DatasetSchema(Contract):
                     "{both} is an allowed value of column {name} and also marks missing cells: one or the other",
                     {"both": ", ".join(map(repr, both)), "name": column.name},
                 )
+        for group in {column.group for column in self.columns if column.group is not None}:
+            members = [column for column in self.columns if column.group == group]
+            if len({(column.role, column.dtype) for column in members}) > 1:
+                raise PydanticCustomError(
+                    "dataset",
+                    "the one-hot columns of group {group} differ in role or dtype: they move together, or not at all",
+                    {"group": group},
+                )
         if self.split.stratify and self.task != "classification":
             raise PydanticCustomError("dataset", "split.stratify is for classification")
         return self

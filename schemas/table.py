@@ -57,7 +57,7 @@ def _pandera_column(column: Column) -> pa.Column:
 
 def _dtype(column: Column) -> Any:
     """Return the pandas dtype of a column; None for times, whose zone (none or UTC) the source decides."""
-    if column.dtype in {"category", "ordered"} and column.values is not None:  # noqa: PD011  # the schema's list, no frame
+    if column.dtype in {"category", "ordered"} and column.values is not None:  # the schema's list, no frame
         return pd.CategoricalDtype(column.values, ordered=column.dtype == "ordered")
     dtypes = {
         "integer": "Int64" if column.nullable else "int64",
@@ -71,7 +71,7 @@ def _dtype(column: Column) -> Any:
 
 def _checks(column: Column) -> list[pa.Check]:
     checks = [pa.Check(lambda cells: _has_dtype(cells, column), name="dtype")]
-    if column.values is not None and _dtype(column) == "string":  # noqa: PD011
+    if column.values is not None and _dtype(column) == "string":
         checks.append(pa.Check.isin(column.values, name="values"))
     if column.dtype == "number":
         checks.append(pa.Check(np.isfinite, name="finite"))

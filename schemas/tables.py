@@ -46,6 +46,7 @@ METRICS: dict[str, tuple[str, ...]] = {
         "k_wildcard",
         "classes",
         "l_distinct",
+        "l_known",
         "l_entropy",
         "l_recursive",
         "alpha",

@@ -162,7 +162,7 @@ def any_row_of(ids: IntArray, count: int) -> IntArray:
 
 def _rank(series: pd.Series, column: Column) -> tuple[IntArray, int]:
     """Return the codes of a column's cells, -1 for missing, and how many values occur (see `Attribute`)."""
-    declared = column.values  # noqa: PD011  # a list of the schema, no frame
+    declared = column.values  # a list of the schema, no frame
     if isinstance(series.dtype, pd.CategoricalDtype):
         used, codes = series.array.categories, series.array.codes
         order = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(used)))

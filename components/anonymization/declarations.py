@@ -45,6 +45,9 @@ Criterion = Annotated[K | LDistinct | LEntropy | T, Field(discriminator="name")]
 class AnonymizationDeclaration(Declaration):
     """Base of all methods."""
 
+    precheck: ClassVar[str] = ""
+    """``"module:function"`` that takes the declaration and the table, and raises what is hopeless before any work."""
+
     needs_hierarchies: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
 
@@ -53,6 +56,7 @@ class Guided(AnonymizationDeclaration):
     """Model-guided anonymisation (Goldsteen et al., arXiv 2007.13086)."""
 
     component: ClassVar[str] = "components.anonymization.guided:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.guided:precheck"
     needs_model: ClassVar[bool] = True
     name: Literal["guided"] = "guided"
     k: int = Field(default=5, ge=2, description="least rows (persons) in a class")

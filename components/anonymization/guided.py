@@ -55,11 +55,8 @@ def anonymise(params: Guided, table: Table, predictions: npt.ArrayLike, seed: in
         The schema has no quasi-identifier, or parameters and predictions don't go together.
     """
     frame, schema = table.frame, table.schema
-    if not len(frame):
-        raise DataError(Fault("table", "0 rows; k is undefined", remedy="check the source, the split and dropped rows"))
+    requirements = precheck(params, table)
     quasi_identifiers = encode(frame, _present(table, "quasi_identifier"))
-    _check(params, quasi_identifiers, frame.index)
-    requirements = _requirements(params, table)
     said = read_predictions(predictions, len(frame), numbers=_are_numbers(schema, predictions))
     _check_medoid(params, said)
 
@@ -76,6 +73,20 @@ def anonymise(params: Guided, table: Table, predictions: npt.ArrayLike, seed: in
     after = measure(release.frame, release.schema, frame, persons=identities)
     _refuse_missed(requirements, after)
     return Release(release, training, facts, before, after, after.suppressed)
+
+
+def precheck(params: Guided, table: Table) -> list[Requirement]:
+    """Refuse what no division of the rows can reach, without any of the work; takes and raises as `anonymise`.
+
+    Returns
+    -------
+    list of Requirement
+        What every class must meet, bound to the table.
+    """
+    if not len(table.frame):
+        raise DataError(Fault("table", "0 rows; k is undefined", remedy="check the source, the split and dropped rows"))
+    _check(params, table)
+    return _requirements(params, table)
 
 
 def _present(table: Table, role: Role) -> list[Column]:
@@ -108,7 +119,8 @@ def _divide(
     return classes, facts
 
 
-def _check(params: Guided, quasi_identifiers: Sequence[Attribute], index: pd.Index) -> None:
+def _check(params: Guided, table: Table) -> None:
+    quasi_identifiers = _present(table, "quasi_identifier")
     if not quasi_identifiers:
         raise ConfigurationError(
             Fault("dataset.columns", "no quasi-identifier", remedy="give at least one column the role quasi_identifier")
@@ -116,15 +128,16 @@ def _check(params: Guided, quasi_identifiers: Sequence[Attribute], index: pd.Ind
     if params.missing != "refuse":
         return
     # The index of a table that was read is the row in its source, which is what a reader looks up.
+    index = table.frame.index
     places = index.to_numpy() if pd.api.types.is_integer_dtype(index.dtype) else np.arange(len(index))
     faults = []
-    for attribute in quasi_identifiers:
-        rows = (places[attribute.codes < 0] + 1).tolist()
+    for column in quasi_identifiers:
+        rows = (places[table.frame[column.name].isna().to_numpy()] + 1).tolist()
         if rows:
             faults.append(
                 Fault(
-                    place=f"column '{attribute.name}'",
-                    problem=f"{len(rows)} of {len(attribute.codes)} cells to release are missing ({listed(rows)})",
+                    place=f"column '{column.name}'",
+                    problem=f"{len(rows)} of {len(index)} cells to release are missing ({listed(rows)})",
                     allowed="anonymization.missing=refuse allows none",
                     remedy="set anonymization.missing to own_value or ignore, or drop these rows",
                     rows=tuple(rows),

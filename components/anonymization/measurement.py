@@ -36,11 +36,13 @@ class Disclosure:
     alpha : float
         Largest share of one value in a class.
     t : float
-        Largest earth mover's distance of a class to the whole input table.
+        Largest earth mover's distance of a class to the table that was anonymised.
     t_released : float
         The same against the released rows alone, which can be checked from a release by itself.
     distance : {"equal", "ordered"}
         Ground distance of t and t_released.
+    l_known : int
+        Fewest different values in a class, missing cells aside: a class of one value and blanks gives that value away.
     sensitive : bool
         Whether the schema gives the column the role sensitive; a target is measured without it too, because the
         classes of a label-driven method are often pure in it.
@@ -52,6 +54,7 @@ class Disclosure:
     t: float
     t_released: float
     distance: str
+    l_known: int
     sensitive: bool
 
 
@@ -111,7 +114,7 @@ class Measurement:
             whole.append(("k_persons", "", self.k_persons))
         if self.k_wildcard is not None:
             whole.append(("k_wildcard", "", self.k_wildcard))
-        names = ("l_distinct", "l_entropy", "alpha", "t", "t_released")
+        names = ("l_distinct", "l_known", "l_entropy", "alpha", "t", "t_released")
         whole.extend((name, column, getattr(found, name)) for column, found in self.columns.items() for name in names)
         return whole
 
@@ -216,8 +219,17 @@ def _disclosure(released: pd.Series, table: pd.Series | None, column: Column, cl
         t=float(distance_to(counts, shares(codes[0 if table is None else len(released) :], size)).max()),
         t_released=float(distance_to(*_occurring(counts, kept)).max()),
         distance="equal" if attribute.kind == "nominal" else "ordered",
+        l_known=_known_values(attribute.codes[: len(released)][classes.keep], attribute.size, classes),
         sensitive=column.role == "sensitive",
     )
+
+
+def _known_values(codes: IntArray, size: int, classes: _Classes) -> int:
+    """Return the fewest different values of a class, missing ones aside."""
+    known = codes >= 0
+    counts = tally(classes.ids[known], codes[known], classes.count, size)
+    found = np.bincount(counts.classes, minlength=classes.count)
+    return int(found.min())
 
 
 def _occurring(counts: Counts, kept: IntArray) -> tuple[Counts, Any]:
@@ -240,11 +252,12 @@ def _people(frame: pd.DataFrame, schema: DatasetSchema, persons: npt.ArrayLike |
 
 
 def _fully_suppressed(attributes: Sequence[Attribute], rows: int) -> BoolArray:
-    """Tell the rows in which every quasi-identifier is suppressed."""
+    """Tell the rows in which every quasi-identifier is suppressed; a ``*`` that a column declares is a value."""
     suppressed = np.full(rows, fill_value=bool(attributes))
     for attribute in attributes:
         (cells,) = attribute.source
-        if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        numbers = pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype)
+        if numbers or SUPPRESSED in (attribute.columns[0].values or ()):
             return np.zeros(rows, dtype=np.bool_)
         star = np.flatnonzero(np.asarray(attribute.domain()[0], dtype=object) == SUPPRESSED)
         if not star.size:

@@ -140,7 +140,7 @@ def _too_few(k: int, found: int, unit: str) -> Fault:
     """Say that a table holds fewer rows or persons than k."""
     return Fault(
         place="anonymization.k",
-        problem=f"k={k} but {found} {unit}",
+        problem=f"k={k} but {found} {unit if found != 1 else unit.removesuffix('s')}",
         allowed=f"k is at most the number of {unit}",
         remedy="lower k or bring more rows",
     )

@@ -189,7 +189,7 @@ def _series(values: pa.ChunkedArray, column: Column) -> tuple[pd.Series, np.ndar
             return (cells if column.nullable or nulls else cells.astype("bool")), None
         case "number" | "date" | "datetime":
             return values.to_pandas(), None
-        case "category" | "ordered" if column.values is not None:  # noqa: PD011  # the schema's list, no frame
+        case "category" | "ordered" if column.values is not None:  # the schema's list, no frame
             codes = pc.index_in(values, value_set=pa.array(column.values, pa.string()))
             disallowed = pc.and_(values.is_valid(), codes.is_null()).to_numpy()
             dtype = pd.CategoricalDtype(column.values, ordered=column.dtype == "ordered")

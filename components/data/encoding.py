@@ -133,7 +133,7 @@ def lacks(column: Column) -> str:
     The columns of a one-hot group are 0 or 1 as they are, and need no bounds.
     """
     if column.dtype in TEXT_LIKE:
-        return "" if column.values else "values"  # noqa: PD011  # a list of the schema, no frame
+        return "" if column.values else "values"  # a list of the schema, no frame
     if column.dtype == "boolean" or (column.group is not None and column.dtype in NUMERIC):
         return ""
     return "" if _bound(column, column.min) is not None and _bound(column, column.max) is not None else "bounds"
@@ -160,7 +160,7 @@ def _encode(column: ColumnEncoding, frame: pd.DataFrame, out: Features) -> Fault
 
 def _declared(column: Column) -> ColumnEncoding:
     """Return the encoding that the schema alone decides."""
-    if column.values:  # noqa: PD011  # a list of the schema, no frame
+    if column.values:  # a list of the schema, no frame
         kind: Kind = "ordered" if column.dtype == "ordered" else "one_hot"
         return ColumnEncoding(column=column.name, kind=kind, values=tuple(column.values), nullable=column.nullable)
     low, high = _bound(column, column.min), _bound(column, column.max)

@@ -148,7 +148,7 @@ def _declared(column: Column) -> tuple[Any, ...]:
         return (False, True)
     if column.dtype == "integer" and isinstance(column.min, int) and isinstance(column.max, int):
         return tuple(range(column.min, column.max + 1)) if column.max - column.min < CLASS_LIMIT else ()
-    return tuple(column.values or ())  # noqa: PD011  # a list of the schema, no frame
+    return tuple(column.values or ())  # a list of the schema, no frame
 
 
 def _observed(column: Column, rows: pd.DataFrame) -> tuple[Any, ...]:

@@ -373,7 +373,7 @@ def test_too_few_rows_are_refused_before_any_work(make: Make):
     with pytest.raises(GoalError, match="k=8 but 7 rows"):
         anonymise(Guided(k=8), table, None, 0)  # predictions aren't even looked at
     persons = make({"person": ["a"] * 8, "age": [20] * 8}, subject_id="person")
-    with pytest.raises(GoalError, match="k=8 but 1 persons"):
+    with pytest.raises(GoalError, match="k=8 but 1 person;"):
         anonymise(Guided(k=8), persons, ["a"] * 8, 0)
 
 

@@ -65,7 +65,7 @@ def test_odd_tokens_are_told_on_the_terminal_only(csv_faults: Any) -> None:
     assert "2 of 4 cells (data rows 2, 3)" in str(fault)
     assert "NA" not in str(fault)
     assert "4e" not in str(fault)
-    assert fault.values == "' NA', '4e'"  # noqa: PD011
+    assert fault.values == "' NA', '4e'"
 
 
 def test_public_columns_may_show_their_tokens(csv_faults: Any) -> None:
@@ -214,7 +214,7 @@ def test_trim_and_unicode_normal_form(read_csv: Any) -> None:
 
 def test_blanks_stay_where_trim_is_off(csv_faults: Any) -> None:
     (fault,) = csv_faults("x,y\n 5,a\n", {"x": INTEGER, "y": TEXT}, csv={"trim": False})
-    assert fault.values == "' 5'"  # noqa: PD011
+    assert fault.values == "' 5'"
 
 
 def test_rows_with_missing_cells_are_dropped_and_counted_by_reason(read_csv: Any) -> None:

@@ -56,7 +56,7 @@ def test_the_schema_says_enough_for_an_encoder(name: str) -> None:
     schema, _ = loaded(name)
     for column in map(schema.column, schema.features):
         if column.dtype in {"category", "ordered", "text"}:
-            assert column.values, column.name  # noqa: PD011
+            assert column.values, column.name
         elif column.dtype != "boolean":
             assert column.min is not None, column.name
             assert column.max is not None, column.name

@@ -205,7 +205,7 @@ def test_what_scikit_learn_raises_is_told_in_our_words(patients: Patients) -> No
         model.fit(train)
     assert caught.value.__suppress_context__
     assert "priors" not in str(caught.value)  # the library's words can hold cells
-    assert "priors" in caught.value.faults[0].values  # noqa: PD011  # no frame
+    assert "priors" in caught.value.faults[0].values  # no frame
 
 
 def test_rows_that_an_estimator_cannot_predict_are_told_in_our_words(patients: Patients) -> None:

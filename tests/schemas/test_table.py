@@ -155,7 +155,7 @@ def test_nothing_that_pandera_quotes_gets_out(frame: pd.DataFrame, schema: Datas
         validate(frame, schema)
     assert canary not in "".join(traceback.format_exception(caught.value))
     assert caught.value.__context__ is None
-    assert all(canary in fault.values for fault in caught.value.faults)  # noqa: PD011
+    assert all(canary in fault.values for fault in caught.value.faults)
 
 
 def test_the_frame_is_left_as_it_was(frame: pd.DataFrame, schema: DatasetSchema) -> None:

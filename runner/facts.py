@@ -1,0 +1,81 @@
+"""What a run's stages say for the record: figures, warnings, rows and columns accounted for."""
+
+from dataclasses import fields
+from typing import Any, Literal
+
+from components.anonymization import Measurement, Release
+from components.data import Reading, Split, Table
+from components.models import Model, utility
+from schemas.dataset import DatasetSchema
+from schemas.tables import Metric
+
+NOT_CLAIMED = (
+    (
+        "Figures of the release hold against someone who knows the declared quasi-identifiers; "
+        "a role wrongly given makes them wrong."
+    ),
+    (
+        "k-anonymity hides who a row is about, not what is said about them; l and t stand beside it for every "
+        "sensitive column. A missing cell counts as a value of its own in k, l and t; l_known leaves it aside."
+    ),
+    "No differential privacy was applied: there is no formal guarantee for the model or the figures of this record.",
+    "That a model was trained on anonymised rows does not by itself establish that it is anonymous.",
+)
+"""What no run establishes so far; part of every record."""
+
+
+def privacy_metrics(found: Measurement, when: Literal["before", "after"]) -> list[Metric]:
+    """Return the figures of a measured table as rows of metrics.csv."""
+    return [
+        Metric(stage="anonymization", metric=metric, column=column, when=when, value=value)
+        for metric, column, value in found.figures()
+    ]
+
+
+def utility_metrics(scope: str, model: Model, parts: Split) -> tuple[list[Metric], list[str]]:
+    """Measure a model on raw train and test rows.
+
+    Returns
+    -------
+    metrics : list of Metric
+    warnings : list of str
+        What could not be measured, and why.
+    """
+    metrics, warnings = [], []
+    sides: tuple[tuple[Literal["train", "test"], Table], ...] = (("train", parts.train), ("test", parts.test))
+    for name, rows in sides:
+        for figure in utility(model, rows):
+            facts = {each.name: getattr(figure, each.name) for each in fields(figure) if each.name != "note"}
+            metrics.append(Metric(stage="model", scope=scope, split=name, **facts))
+            if figure.note:
+                warnings.append(f"{figure.metric} of {scope} on {name} rows: {figure.note}")
+    return metrics, warnings
+
+
+def disclosures(after: Measurement) -> list[str]:
+    """Say which columns the classes give away: k rows that share one value hide nobody's value."""
+    return [
+        f"in at least one class every known value of {name!r} is the same: whoever is known to be in it has that value"
+        for name, found in after.columns.items()
+        if found.l_known <= 1
+    ]
+
+
+def unused_hierarchies(schema: DatasetSchema, method: Any) -> list[str]:
+    """Say which declared hierarchies a method that needs none leaves aside."""
+    declared = [column.name for column in schema.used if column.hierarchy is not None]
+    if not declared or method.needs_hierarchies:
+        return []
+    return [f"the method {method.name} uses no hierarchy: those of {', '.join(map(repr, declared))} have no effect"]
+
+
+def rows_and_columns(reading: Reading, parts: Split, release: Release) -> dict[str, Any]:
+    """Account for every row and column between the source and the release (field 10 of the record)."""
+    schema, released = reading.table.schema, release.table.frame
+    gone = [name for name in reading.table.frame.columns if name not in released.columns]
+    return {
+        "rows_out": len(released),
+        "dropped_rows": {"held out for testing": len(parts.test.frame)},
+        "columns_out": list(released.columns),
+        "dropped_columns": {name: f"role {schema.column(name).role}" for name in gone},
+    }
