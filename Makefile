@@ -32,9 +32,9 @@ bench: $(READY)
 proof: $(READY)
 	$(BIN)/python -m bench.proof
 
-# What a killed run left (stage results on raw rows among it), caches and builds. Finished runs stay.
+# What killed runs left, caches and builds. Finished runs stay, and so do those that are alive.
 clean:
-	find outputs -depth -type d -name '.work-*' -exec rm -rf {} +
+	$(PYTHON) -c 'from pathlib import Path; from runner.folder import remove_leftovers; remove_leftovers(Path("outputs"))'
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 

@@ -11,7 +11,7 @@ from runner.tree import dotted, walk
 from schemas.faults import Fault
 
 
-def explained(error: BaseException, options: Options) -> Fault:  # noqa: PLR0911  # one kind of error after the other
+def explained(error: BaseException, options: Options) -> Fault:  # one kind of error after the other
     """Say in one sentence why files could not be composed."""
     mark = getattr(error, "problem_mark", None)
     if isinstance(error, YAMLError):

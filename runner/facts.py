@@ -1,12 +1,17 @@
 """What a run's stages say for the record: figures, warnings, rows and columns accounted for."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
+import numpy as np
+import pandas as pd
+
 from components.anonymization import Measurement, Release
-from components.data import Reading, Split, Table
+from components.data import InputFact, Reading, Split, Table, UnfitTableError
 from components.models import Model, utility
 from schemas.dataset import DatasetSchema
+from schemas.faults import DataError
 from schemas.tables import Metric
 
 NOT_CLAIMED = (
@@ -22,6 +27,47 @@ NOT_CLAIMED = (
     "That a model was trained on anonymised rows does not by itself establish that it is anonymous.",
 )
 """What no run establishes so far; part of every record."""
+
+
+FAULTS = "faults.csv"
+"""Every cell that kept a table from being used: column, check and data row, never a value."""
+
+
+def digests_of(inputs: Sequence[InputFact]) -> dict[str, str]:
+    """Return the digest of each input by its name."""
+    return {item.uri: item.sha256 for item in inputs if item.sha256 is not None}
+
+
+def unfit_sections(error: DataError) -> dict[str, Any]:
+    """Return what the record says of a table that can't be used: inputs, and counts of failures per check."""
+    if not isinstance(error, UnfitTableError):
+        return {}
+    return {
+        "dataset": {"inputs": list(error.inputs)},
+        "validation": [
+            {
+                "table": "input",
+                "name": failure.check,
+                "column": failure.column,
+                "rows_checked": failure.checked,
+                "failures": len(failure.positions),
+            }
+            for failure in error.failures
+        ],
+    }
+
+
+def failing_rows(error: DataError) -> pd.DataFrame:
+    """Return every failing cell as (column, check, data row), of which the sentences name the first ten.
+
+    What is wrong with rows as a whole, such as their length, has neither column nor check.
+    """
+    if isinstance(error, UnfitTableError):
+        found = [(failure.column, failure.check, failure.positions + 1) for failure in error.failures]
+    else:
+        found = [("", "", np.asarray(fault.rows)) for fault in error.faults if fault.rows]
+    parts = [pd.DataFrame({"column": column, "check": check, "row": rows}) for column, check, rows in found]
+    return pd.concat(parts) if parts else pd.DataFrame(columns=["column", "check", "row"])
 
 
 def privacy_metrics(found: Measurement, when: Literal["before", "after"]) -> list[Metric]:

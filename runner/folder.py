@@ -22,7 +22,6 @@ from schemas.faults import ConfigurationError, Fault
 
 WORK = ".work-"
 LOCK = "lock"
-PRIVATE = "stages"
 SWEEPS = "sweeps"
 JOBS = "jobs"
 NAME_BYTES = 100
@@ -127,28 +126,17 @@ class Workspace:
             When `relative` leaves the folder, or names what the runner itself keeps there.
         """
         parts = PurePosixPath(relative).parts
-        if not parts or parts[0] in {"/", LOCK, PRIVATE} or ".." in parts:
+        if not parts or parts[0] in {"/", LOCK} or ".." in parts:
             raise ValueError(f"{relative!r} is no place for a file of a run folder")
         path = self.path.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return path
-
-    def private(self, name: str) -> Path:
-        """Return an empty file for an intermediate result on raw rows, readable by its owner alone.
-
-        It is never part of the finished folder.
-        """
-        folder = self.path / PRIVATE
-        folder.mkdir(mode=0o700, exist_ok=True)
-        path = folder / PurePosixPath(name).name
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
         return path
 
     def files(self) -> list[str]:
         """Return the files that will be in the finished folder, as sorted relative paths with forward slashes."""
         found = (path for path in self.path.rglob("*") if path.is_symlink() or not path.is_dir())
         relative = (path.relative_to(self.path) for path in found)
-        return sorted(path.as_posix() for path in relative if path.parts[0] not in {LOCK, PRIVATE})
+        return sorted(path.as_posix() for path in relative if path.parts[0] != LOCK)
 
     def publish(self) -> Path:
         """Sync everything and move the folder to its final place. Nothing that stands there is ever replaced.
@@ -165,7 +153,6 @@ class Workspace:
         """
         if os.path.lexists(self.final):
             raise FileExistsError(errno.EEXIST, "the final place is taken", str(self.final))
-        shutil.rmtree(self.path / PRIVATE, ignore_errors=True)
         _sync_tree(self.path)
         (self.path / LOCK).unlink()
         self.path.rename(self.final)
@@ -220,6 +207,20 @@ def is_running(work: Path) -> bool:
     finally:
         os.close(lock)
     return False
+
+
+def remove_leftovers(output_dir: Path) -> int:
+    """Remove what killed runs and jobs left below an output folder, and leave alone what is alive.
+
+    Returns
+    -------
+    int
+        How many folders were removed.
+    """
+    left = [path for path in output_dir.rglob(f"{WORK}*") if path.is_dir() and not is_running(path)]
+    for path in left:
+        shutil.rmtree(path)
+    return len(left)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -62,7 +62,7 @@ def say(text: str) -> None:
     try:
         sys.stdout.write(text)
     except BrokenPipeError:
-        raise
+        pass  # whoever was reading has had enough
     except OSError:
         sys.stderr.write("standard output can't be written to\n")
 

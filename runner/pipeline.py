@@ -18,10 +18,14 @@ from components.randomness import derived_seed
 from components.registry import load
 from runner.compose import Composed
 from runner.facts import (
+    FAULTS,
     NOT_CLAIMED,
+    digests_of,
     disclosures,
+    failing_rows,
     privacy_metrics,
     rows_and_columns,
+    unfit_sections,
     unused_hierarchies,
     utility_metrics,
 )
@@ -33,6 +37,7 @@ from runner.recording import Run, StageNote, recording
 from runner.releasing import measure_written, table_digest, write_table
 from runner.secrets import mask, mask_tree, secrets
 from runner.terminal import Screen, close, screen, summary
+from schemas.faults import DataError
 from schemas.table import validate
 from schemas.tables import Metric
 
@@ -156,6 +161,7 @@ def _flow(job: Job) -> list[str]:
         test=len(parts.test.frame),
         released=None if release is None else len(release.table.frame),
         metrics=job.metrics,
+        warnings=job.record.warnings,
     )
 
 
@@ -164,10 +170,18 @@ def _dataset(job: Job) -> Reading:
     config = job.config
     with job.stage("dataset") as note:
         require_settings(job.composed, header(config.dataset, config.dataset.source, job.composed.base))
-        reading = read(config.dataset, config.dataset.source, job.composed.base)
+        try:
+            reading = read(config.dataset, config.dataset.source, job.composed.base)
+        except DataError as error:
+            job.record.note(**unfit_sections(error))
+            if len(rows := failing_rows(error)):
+                path = job.record.path(FAULTS)
+                rows.to_csv(path, index=False, lineterminator="\n")
+                job.record.output(path, release="internal", rows=len(rows))
+            raise
         job.record.note(**reading_sections(reading))
         note.facts = {"rows": len(reading.table.frame), "columns": len(reading.table.frame.columns)}
-        note.inputs = {item.uri: item.sha256 for item in reading.inputs if item.sha256 is not None}
+        note.inputs = digests_of(reading.inputs)
         note.outputs = {"table": table_digest(reading.table)}
     return reading
 
@@ -175,6 +189,7 @@ def _dataset(job: Job) -> Reading:
 def _split(job: Job, table: Table) -> Split:
     """Part train from test rows, and refuse what can't be reached on the train rows before any work is done."""
     with job.stage("split") as note:
+        note.inputs = {"table": table_digest(table)}
         parts = split(table, job.config.seed)
         note.facts = {"train": len(parts.train.frame), "test": len(parts.test.frame)}
         note.outputs = {"train": table_digest(parts.train), "test": table_digest(parts.test)}
@@ -244,7 +259,7 @@ def _retraining(job: Job, release: Release | None) -> Model | None:
         return None
     with job.stage("retraining") as note:
         model = _fitted(job, release.training)
-        note.inputs = {"release": table_digest(release.table)}
+        note.inputs = {"training": table_digest(release.training)}
         note.outputs = {path.name: sha256(path.read_bytes()).hexdigest() for path in _save(job, model, raw=False)}
     return model
 
@@ -254,7 +269,8 @@ def _assessment(job: Job, parts: Split, models: dict[str, Model | None]) -> None
     if job.config.model.name == "none":
         job.skip("assessment", "model=none")
         return
-    with job.stage("assessment"):
+    with job.stage("assessment") as note:
+        note.inputs = {"train": table_digest(parts.train), "test": table_digest(parts.test)}
         lines = reference_models(job.config.dataset, job.config.seed, learn=job.config.encoder.learn)
         fitted = {scope: line.fit(parts.train) for scope, line in lines.items()}
         for scope, model in {**fitted, **models}.items():

@@ -98,12 +98,17 @@ def _estimator_faults(composed: Composed) -> list[Fault]:
 
 def _k_faults(composed: Composed, header: "Header") -> Iterator[Fault]:
     """Yield the fault of a k that no class can reach, however the rows are grouped."""
+    data = composed.config.dataset
     k, place = asked_k(composed.config.anonymization)
-    train = train_rows(header.rows, composed.config.dataset.split.test)
+    # Where rows are parted by person, it is only known when they are read how many are left.
+    train = train_rows(header.rows, data.split.test) if data.subject_id is None else header.rows - 1
     if k is None or k <= train or header.rows == 0:
         return
-    rows = f"{header.rows} rows" if k > header.rows else f"only {train} of {header.rows} rows are left to train on"
-    yield Fault(place, f"k={k} but {rows}", f"k up to {train}", source=composed.sources.get(place, ""))
+    rows = f"{header.rows} row{'s' if header.rows > 1 else ''}"
+    problem = f"k={k} but {rows}" if k > header.rows else f"k={k} but only {train} of {rows} are left to train on"
+    yield Fault(
+        place, problem, f"k up to {train}" if train > 1 else "more rows", source=composed.sources.get(place, "")
+    )
 
 
 def asked_k(method: Declaration) -> tuple[int | None, str]:
@@ -116,8 +121,8 @@ def asked_k(method: Declaration) -> tuple[int | None, str]:
 
 
 def train_rows(rows: int, test: float) -> int:
-    """Return how many rows can be left to train on at most: the share held out is at least one row."""
-    return rows - max(1, int(rows * test)) if rows else 0
+    """Return how many rows `components.data.split` leaves to train on, where rows are parted one by one."""
+    return rows - min(max(1, round(rows * test)), rows - 1) if rows > 1 else 0
 
 
 def plan(composed: Composed) -> int:

@@ -109,12 +109,27 @@ class Run:
         except BaseException as error:
             self._failed_stage = name
             with suppress(OSError):
+                self._stage_over(name, started, begun, note, completed=False)
                 self.event("stage stopped", name, error=type(error).__name__)
             raise
-        seconds = round(perf_counter() - begun, 3)
-        done = {"name": name, "started": started, "seconds": seconds, "inputs": note.inputs, "outputs": note.outputs}
-        self.note(stages=[done])
+        self._stage_over(name, started, begun, note, completed=True)
         self.event("stage finished", name, **note.facts)
+
+    def _stage_over(self, name: str, started: str, begun: float, note: StageNote, *, completed: bool) -> None:
+        over = {
+            "name": name,
+            "completed": completed,
+            "started": started,
+            "seconds": round(perf_counter() - begun, 3),
+            "inputs": note.inputs,
+            "outputs": note.outputs,
+        }
+        self.note(stages=[over])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was noted so far that a reader should know."""
+        return list(self._sections.get("warnings", []))
 
     def event(self, event: str, stage: str = "", **facts: object) -> None:
         """Log an event (see `runner.events.EventLog.write`)."""
@@ -149,10 +164,6 @@ class Run:
     def path(self, relative: str) -> Path:
         """Return where to write a file of the run folder (see `Workspace.file`)."""
         return self._work.file(relative)
-
-    def private(self, name: str) -> Path:
-        """Return a file for an intermediate result on raw rows (see `Workspace.private`)."""
-        return self._work.private(name)
 
     def output(self, path: Path, *, release: Release, media_type: str | None = None, rows: int | None = None) -> None:
         """Declare a file that is written and may stand. Files that are not declared go when the run fails.

@@ -6,11 +6,13 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from components.anonymization import Measurement, Release, measure
 from components.data import Table, canonical_order
+from schemas.dataset import TEMPORAL, Column
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,22 @@ def write_table(table: Table, path: Callable[[str], Path]) -> Written:
     frame = table.frame.iloc[order].reset_index(drop=True)
     written = Written(path("data/release.parquet"), path("data/release.csv"), order)
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), written.parquet)
-    formats = {column.name: column.format for column in table.schema.columns if column.format is not None}
-    shown = frame.assign(**{name: frame[name].dt.strftime(pattern) for name, pattern in formats.items()})
+    moments = [column for column in table.schema.columns if column.dtype in TEMPORAL]
+    shown = frame.assign(**{column.name: _written(frame[column.name], column) for column in moments})
     markers = table.schema.missing.markers  # where there are none, no cell is missing
     shown.to_csv(written.csv, index=False, lineterminator="\n", na_rep=markers[0] if markers else "")
     return written
+
+
+def _written(moments: pd.Series, column: Column) -> pd.Series:
+    """Return dates and times as the column's format says, else as ISO 8601."""
+    if column.format is not None:
+        pattern = column.format
+    elif column.dtype == "date":
+        pattern = "%Y-%m-%d"
+    else:
+        pattern = "%Y-%m-%dT%H:%M:%S.%f" + ("Z" if moments.dt.tz is not None else "")
+    return pd.Series(moments.dt.strftime(pattern))
 
 
 def measure_written(written: Written, release: Release, train: Table) -> Measurement:

@@ -104,7 +104,7 @@ def sweep(asked: Command) -> int:
     with TemporaryDirectory(prefix="runner-sweep-") as scratch:
         worst = _launch(checked, folder, scratch)
     failed = sum(code != 0 for code in checked.codes)
-    say(f"sweep folder {folder}\n{len(checked.codes)} jobs, {failed} failed\n")
+    say(f"sweep folder {folder}\n{len(checked.codes)} job{'s' if len(checked.codes) != 1 else ''}, {failed} failed\n")
     return worst
 
 

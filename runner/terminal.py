@@ -1,7 +1,7 @@
 """What a run says on the terminal: its stage while it works, ten lines at most when it is done."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +15,7 @@ WIDTH = 13
 
 
 class Screen:
-    """Shows which stage a run is in. Says nothing where standard error is no terminal."""
+    """Shows which stage a run is in. Says nothing where standard error is no terminal, or one that is gone."""
 
     def __init__(self, progress: Progress, stages: int) -> None:
         self._progress = progress
@@ -23,11 +23,13 @@ class Screen:
 
     def stage(self, name: str) -> None:
         """Say that a stage begins."""
-        self._progress.update(self._task, description=name)
+        with suppress(OSError):
+            self._progress.update(self._task, description=name)
 
     def done(self) -> None:
         """Say that the stage is over, or was skipped."""
-        self._progress.advance(self._task)
+        with suppress(OSError):
+            self._progress.advance(self._task)
 
 
 @contextmanager
@@ -41,8 +43,14 @@ def screen(stages: int) -> Iterator[Screen]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with suppress(OSError):
+        progress.start()
+    try:
         yield Screen(progress, stages)
+    finally:
+        with suppress(OSError):
+            progress.stop()
 
 
 class Figures:
@@ -63,7 +71,13 @@ class Figures:
 
 
 def summary(
-    *, dataset: DatasetSchema, rows: int, test: int, released: int | None, metrics: Sequence[Metric]
+    *,
+    dataset: DatasetSchema,
+    rows: int,
+    test: int,
+    released: int | None,
+    metrics: Sequence[Metric],
+    warnings: Sequence[str] = (),
 ) -> list[str]:
     """Return the closing lines of a run: what changed, and against which reference lines.
 
@@ -75,6 +89,8 @@ def summary(
     released : int or None
         Rows released; None without a release.
     metrics : sequence of Metric
+    warnings : sequence of str
+        The first is shown, of the others how many there are.
     """
     figures = Figures(metrics)
     kind = "synthetic data" if dataset.synthetic else "data"
@@ -94,6 +110,9 @@ def summary(
                 ("", f"reference lines: {', '.join(f'{value:.3f} {scope}' for scope, value in references.items())}")
                 for references in [figures.models(metric, ("constant", "linear"))]
             ]
+    if warnings:
+        more = f"   ({len(warnings) - 1} more in record.json)" if len(warnings) > 1 else ""
+        lines.append(("warning", f"{warnings[0]}{more}"))
     return [f"{name:<{WIDTH}}{text}" for name, text in lines]
 
 

@@ -174,11 +174,10 @@ class DatasetSchema(Contract):
                     {"both": ", ".join(map(repr, both)), "name": column.name},
                 )
         for group in {column.group for column in self.columns if column.group is not None}:
-            members = [column for column in self.columns if column.group == group]
-            if len({(column.role, column.dtype) for column in members}) > 1:
+            if len({column.role for column in self.columns if column.group == group}) > 1:
                 raise PydanticCustomError(
                     "dataset",
-                    "the one-hot columns of group {group} differ in role or dtype: they move together, or not at all",
+                    "the one-hot columns of group {group} differ in role: they move together, or not at all",
                     {"group": group},
                 )
         if self.split.stratify and self.task != "classification":

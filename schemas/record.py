@@ -176,9 +176,10 @@ class Anonymization(Contract):
 
 
 class Stage(Contract):
-    """One stage that finished."""
+    """One stage that was begun."""
 
     name: str
+    completed: bool = Field(description="it came to its end; false where the run failed or was stopped in it")
     started: Moment
     seconds: float = Field(ge=0)
     inputs: dict[str, Digest] = Field(default={}, description="digest of each value taken")
@@ -237,7 +238,7 @@ class Record(Contract):
     protection: Protection = Field(description="9 · data protection, as declared")
     flow: Flow | None = Field(default=None, description="10 · rows and columns in and out")
     anonymization: Anonymization | None = Field(default=None, description="11 · how the release was made")
-    stages: list[Stage] = Field(default=[], description="14 · stages that finished")
+    stages: list[Stage] = Field(default=[], description="14 · stages in their order")
     validation: list[Validation] = Field(default=[], description="15 · checks, without values")
     metrics: list[Metric] = Field(default=[], description="16 · figures; the rows of metrics.csv")
     outputs: list[Output] = Field(default=[], description="17 · every other file of the run folder")

@@ -6,17 +6,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from components.data.extract import Header, InputFact
     from components.data.order import canonical_order
-    from components.data.reading import Reading, header, read
+    from components.data.reading import Reading, UnfitTableError, header, read
     from components.data.splitting import split
     from components.data.table import Split, Table
 
-__all__ = ["Header", "InputFact", "Reading", "Split", "Table", "canonical_order", "header", "read", "split"]
+__all__ = [
+    "Header",
+    "InputFact",
+    "Reading",
+    "Split",
+    "Table",
+    "UnfitTableError",
+    "canonical_order",
+    "header",
+    "read",
+    "split",
+]
 
 _HOMES = {
     "Header": "extract",
     "InputFact": "extract",
     "canonical_order": "order",
     "Reading": "reading",
+    "UnfitTableError": "reading",
     "header": "reading",
     "read": "reading",
     "split": "splitting",

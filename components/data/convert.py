@@ -202,7 +202,8 @@ def _hint(texts: pa.ChunkedArray | None, column: Column, found: Found, rules: Ru
     if texts is None or not rules.has_marks or column.dtype not in NUMERIC or not found["dtype"].any():
         return ""
     if text.looks_like_decimal_commas(texts):
-        return "the cells look like decimal commas: set dataset.source.decimal=',' and dataset.source.thousands='.'"
+        typed = """'dataset.source.decimal=","' 'dataset.source.thousands="."'"""
+        return f"the cells look like decimal commas: set {typed}"
     return ""
 
 

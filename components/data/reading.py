@@ -1,6 +1,6 @@
 """Read a source, apply the schema, and say everything that is wrong in one pass."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,6 +55,26 @@ class Reading:
     notes: tuple[str, ...]
 
 
+class UnfitTableError(DataError):
+    """A table was read, and does not satisfy its schema.
+
+    Parameters
+    ----------
+    faults : iterable of Fault
+    inputs : tuple of InputFact
+        What was read.
+    failures : tuple of Failure
+        The cells behind the faults, column by column and check by check; positions count from 0.
+    """
+
+    def __init__(
+        self, faults: Iterable[Fault], inputs: tuple[InputFact, ...] = (), failures: tuple[Failure, ...] = ()
+    ) -> None:
+        super().__init__(faults)
+        self.inputs = inputs
+        self.failures = failures
+
+
 def header(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Header:
     """Return a source's tidied column names and its row count, as cheaply as the source can tell.
 
@@ -93,10 +113,12 @@ def read(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Readin
 
     Raises
     ------
-    DataError
+    UnfitTableError
         With all that was found: columns that are missing, doubled or without a role; cells that don't convert, are
         missing where they may not be, not allowed, out of bounds or not unique, each with its data rows (from 1 below
         the header); no rows.
+    DataError
+        The source can't be read as a table of this schema at all.
     """
     extract: Extract = load(source.component)(source, base)
     names = _tidied(extract.names, source)
@@ -110,20 +132,16 @@ def read(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Readin
     columns = {
         column.name: convert(extract.columns[names.index(column.name)], column, rules) for column in present.used
     }
+    unfit: list[Failure] = []
     if columns:
         frame, dropped_rows = _frame(present, columns, extract.rows)
-        found += _cell_faults(frame, present, columns)
+        unfit = _failures(frame, present, columns)
+        found += faults(unfit, present, np.arange(1, extract.rows + 1))
+    if not found and frame.empty:
+        left_out = f"{extract.rows} rows were left out for missing cells"
+        found = [Fault(_place(source), "0 rows; k undefined", left_out, "keep some rows")]
     if found:
-        raise DataError(found)
-    if frame.empty:
-        raise DataError(
-            Fault(
-                _place(source),
-                "0 rows; k undefined",
-                f"{extract.rows} rows were left out for missing cells",
-                "keep some rows",
-            )
-        )
+        raise UnfitTableError(found, extract.inputs, tuple(unfit))
     return Reading(
         table=Table(frame, schema),
         inputs=extract.inputs,
@@ -180,8 +198,8 @@ def _frame(schema: DatasetSchema, columns: Mapping[str, Converted], rows: int) -
     return frame, dropped
 
 
-def _cell_faults(frame: pd.DataFrame, schema: DatasetSchema, columns: Mapping[str, Converted]) -> list[Fault]:
-    """Word what conversion, the look for missing cells, and pandera found: each cell once, in the schema's order."""
+def _failures(frame: pd.DataFrame, schema: DatasetSchema, columns: Mapping[str, Converted]) -> list[Failure]:
+    """Return what conversion, the look for missing cells, and pandera found: each cell once, in the schema's order."""
     positions = frame.index.to_numpy()
     found = [failure for column in columns.values() for failure in column.failures]
     for column in schema.used:
@@ -192,8 +210,7 @@ def _cell_faults(frame: pd.DataFrame, schema: DatasetSchema, columns: Mapping[st
         replace(failure, positions=positions[failure.positions]) for failure in failures(frame, _relaxed(schema, frame))
     ]
     order = {name: at for at, name in enumerate(columns)}
-    found.sort(key=lambda failure: order[failure.column])
-    return faults(found, schema, np.arange(1, len(next(iter(columns.values())).missing) + 1))
+    return sorted(found, key=lambda failure: order[failure.column])
 
 
 def _relaxed(schema: DatasetSchema, frame: pd.DataFrame) -> DatasetSchema:

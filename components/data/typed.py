@@ -23,8 +23,8 @@ def without_nan(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 def converted(cells: pa.ChunkedArray, dtype: DType, target: pa.DataType) -> pa.ChunkedArray:
     """Convert typed cells to the Arrow type that stands for a dtype.
 
-    Whole floats and decimals are integers, integers are numbers, and times at midnight are dates; a number is never
-    text, since leading zeros may be lost already.
+    Whole floats and decimals are integers, integers are numbers, 0 and 1 are booleans, and times at midnight are dates;
+    a number is never text, since leading zeros may be lost already.
 
     Parameters
     ----------
@@ -43,6 +43,9 @@ def converted(cells: pa.ChunkedArray, dtype: DType, target: pa.DataType) -> pa.C
         return _number(cells.cast(pa.float64()) if is_decimal else cells, dtype, target)
     if dtype == "boolean" and pa.types.is_boolean(kind):
         return cells
+    if dtype == "boolean" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        zero_or_one = pc.or_(pc.equal(cells, pa.scalar(0, kind)), pc.equal(cells, pa.scalar(1, kind)))
+        return pc.if_else(zero_or_one, cells, pa.scalar(None, kind)).cast(pa.bool_())
     if dtype == "date" and pa.types.is_timestamp(kind) and kind.tz is None:
         return midnights(cells.cast(target, safe=False))
     if dtype in {"date", "datetime"} and pa.types.is_date(kind):

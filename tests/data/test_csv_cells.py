@@ -54,7 +54,7 @@ def test_malformed_numbers_are_failures(csv_faults: Any, cell: str) -> None:
 
 def test_decimal_commas_are_hinted_at(csv_faults: Any) -> None:
     (fault,) = csv_faults('x\n"10,50"\n"3,1"\n7\n', {"x": NUMBER})
-    assert "dataset.source.decimal=','" in fault.remedy
+    assert """'dataset.source.decimal=","'""" in fault.remedy
     (fault,) = csv_faults("x\nseven\neight\n7\n", {"x": NUMBER})
     assert "decimal" not in fault.remedy
 

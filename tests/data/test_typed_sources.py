@@ -77,7 +77,8 @@ def test_parquet_keeps_types(tmp_path: Path, make_schema: Any) -> None:
         ([1.0, float("inf")], "number", (2,)),
         ([2**63], "integer", (1,)),
         ([True, False], "integer", (1, 2)),
-        ([1, 0], "boolean", (1, 2)),
+        ([1, 0, 2], "boolean", (3,)),
+        ([1.0, 0.5, 0.0], "boolean", (2,)),
         ([datetime(2024, 1, 1), datetime(2024, 1, 1, 1)], "date", (2,)),  # noqa: DTZ001
         ([1001, 2002], "category", (1, 2)),
         ([date(2024, 1, 1)], "text", (1,)),

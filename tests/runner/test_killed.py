@@ -32,7 +32,6 @@ try:
         with Workspace.open(Path(sys.argv[1]), "ward") as work, recording(work, facts) as run:
             for number in range(int(sys.argv[2])):
                 with run.stage(f"stage-{number}") as stage:
-                    run.private("rows").write_text("raw")
                     path = run.path(f"data/{number}.csv")
                     path.write_text("a" * 10_000)
                     run.output(path, release="internal", rows=1)
@@ -55,7 +54,6 @@ facts = opening(seed=1, dataset=dataset, resolved={}, as_written="")
 def one_run(outputs):
     with Workspace.open(outputs, "ward") as work, recording(work, facts) as run:
         with run.stage("fit"):
-            run.private("rows").write_text("raw")
             path = run.path("data/release.csv")
             path.write_text("a")
             run.output(path, release="internal", rows=1)

@@ -26,7 +26,6 @@ def work(run: Run) -> None:
     with run.stage("dataset") as stage:
         stage.outputs["table"] = "ef" * 32
         stage.facts["rows"] = 3
-        run.private("train").write_text(CANARY)
     run.note(flow={"rows_in": 3, "columns_in": ["age"]}, warnings=["first"])
     run.note(flow={"rows_out": 3, "columns_out": ["age"]}, warnings=["second"])
     run.note(metrics=[{"stage": "anonymization", "metric": "k", "when": "after", "value": 3}])

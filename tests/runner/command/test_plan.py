@@ -2,10 +2,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from components.data import Header
+from components.data import Header, Table, split
 from runner.plan import asked_k, check_level2, require_level2, train_rows
+from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, GoalError
 
 Do = Callable[..., Any]
@@ -74,6 +78,14 @@ def test_a_k_in_the_criteria_is_the_one_that_is_asked_for(mine: Any) -> None:
 @pytest.mark.parametrize(("rows", "test", "left"), [(10, 0.3, 7), (2, 0.1, 1), (1, 0.5, 0), (0, 0.5, 0)])
 def test_at_least_one_row_is_held_out(rows: int, test: float, left: int) -> None:
     assert train_rows(rows, test) == left
+
+
+@given(rows=st.integers(2, 60), test=st.floats(0.01, 0.99))
+def test_the_plan_counts_train_rows_as_the_split_does(rows: int, test: float) -> None:
+    column = {"name": "x", "dtype": "integer", "role": "insensitive"}
+    schema = DatasetSchema(name="x", source=None, columns=[column], split={"test": test})
+    parts = split(Table(pd.DataFrame({"x": range(rows)}), schema), 0)
+    assert train_rows(rows, test) == len(parts.train.frame)
 
 
 def test_parameters_of_the_estimator_are_checked(mine: Any) -> None:
