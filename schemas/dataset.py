@@ -32,7 +32,7 @@ Text = Annotated[str, AfterValidator(_nfc)]
 class Column(Contract):
     """One column of the table."""
 
-    name: Text = Field(min_length=1, description="the header in the file")
+    name: Text = Field(description="the header in the file; may be empty, as R writes that of row names")
     dtype: DType = Field(description="what the cells are")
     role: Role | None = Field(default=None, description="what the column is to privacy")
     nullable: bool = Field(default=False, description="cells may be missing")

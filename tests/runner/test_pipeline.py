@@ -43,7 +43,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "checked": {"dtype": "datetime", "role": "insensitive", "nullable": True, "format": "%d/%m/%Y %H:%M", **YEAR},
     "remark": {"dtype": "category", "role": "insensitive", "nullable": True, "values": ["a, b", 'say "c"', "NA?"]},
     "biopsy": {"dtype": "category", "role": "sensitive", "nullable": True, "values": ["benign", "malignant"]},
-    "blood": {"dtype": "category", "role": "sensitive", "values": ["0", "A"]},
+    "blood": {"dtype": "category", "role": "sensitive", "values": ["0", "A", "AB", "B"]},
     "back": {"dtype": "category", "role": "insensitive", "values": ["no", "yes"]},
 }
 RULES = {"target": "back", "task": "classification", "missing": {"markers": ["NA", ""]}, "split": {"test": 0.3}}
@@ -57,8 +57,8 @@ def patients() -> pd.DataFrame:
         {
             "patient": [f"Patient-{number:04d}" for number in draw.permutation(ROWS)],
             "born": "1970-01-01",
-            "age": draw.integers(18, 95, ROWS),
-            "sex": draw.choice(["f", "m"], ROWS),
+            "age": np.repeat(draw.integers(18, 95, ROWS // 2), 2),
+            "sex": np.repeat(draw.choice(["f", "m"], ROWS // 2), 2),
             "town": draw.choice(["True", "False"], ROWS),
             "seen": day.strftime("%d.%m.%Y"),
             "stage": draw.choice(["I", "II", "III", "IV"], ROWS),
@@ -68,7 +68,7 @@ def patients() -> pd.DataFrame:
             "checked": (day + pd.to_timedelta(draw.integers(0, 1440, ROWS), unit="min")).strftime("%d/%m/%Y %H:%M"),
             "remark": draw.choice(["a, b", 'say "c"', "NA?"], ROWS),
             "biopsy": "benign",
-            "blood": draw.choice(["0", "A"], ROWS),
+            "blood": draw.choice(["0", "A", "AB", "B"], ROWS),
         }
     )
     frame["back"] = np.where(frame["age"] + draw.normal(0, 15, ROWS) > 60, "yes", "no")
@@ -201,7 +201,7 @@ def test_recorded_seeds_make_the_release_and_the_model_again(runs: Runs, shown: 
 
 
 def test_anonymisation_draws_from_the_recorded_stream(runs: Runs) -> None:
-    done = runs("anonymization.k=2", "anonymization.surrogate=all", "seed=3")
+    done = runs("anonymization.k=2", "seed=3")
     stream = done.record.randomness.streams["anonymization"]
     (made,) = done.listed("anonymization").values()
     assert made == table_digest(done.release(stream).table)
@@ -268,8 +268,8 @@ def test_a_column_that_classes_give_away_is_warned_of(runs: Runs, shown: str) ->
     classes = done.released.groupby(QUASI, dropna=False, observed=True)
     known = {name: classes[name].nunique().min() for name in ("biopsy", "blood", "back")}
     assert known["biopsy"] <= 1 < known["blood"]
-    assert done.value("l_distinct", when="after", column="biopsy") == 1 or done.released["biopsy"].isna().any()
     for name, least in known.items():
+        assert done.value("l_known", when="after", column=name) == least
         told = [text for text in done.record.warnings if f"every known value of '{name}' is the same" in text]
         assert len(told) == (least <= 1)
 
@@ -304,7 +304,6 @@ def test_k_counts_persons_on_the_written_file(runs: Runs) -> None:
     assert done.record.anonymization.after["k"] == k
     parts = done.parts
     assert not set(parts.train.frame["person"]) & set(parts.test.frame["person"])
-    assert done.listed("split") == {"train": table_digest(parts.train), "test": table_digest(parts.test)}
     assert not {"person", "patient"} & set(done.released)
 
 
@@ -359,12 +358,16 @@ def test_stages_and_events_tell_one_story(runs: Runs, overrides: tuple[str, ...]
     (source,) = done.record.dataset.inputs
     assert list(digests["dataset"].inputs.values()) == [source.sha256]
     assert digests["dataset"].outputs == {"table": table_digest(done.table)}
-    for name in ("model", "anonymization"):
-        if name in digests:
-            assert digests[name].inputs == {"train": digests["split"].outputs["train"]}
-            assert digests[name].outputs
+    assert digests["split"].inputs == digests["dataset"].outputs
+    assert digests["split"].outputs == {"train": table_digest(done.parts.train), "test": table_digest(done.parts.test)}
+    for name in {"model", "anonymization"} & set(digests):
+        assert digests[name].inputs == {"train": digests["split"].outputs["train"]}
+        assert digests[name].outputs
+    if "assessment" in digests:  # what it makes are the figures, whose digest is that of metrics.csv
+        assert digests["assessment"].inputs == digests["split"].outputs
     if "retraining" in digests:
-        assert digests["retraining"].inputs == digests["anonymization"].outputs
+        training = done.release(done.record.randomness.streams["anonymization"]).training
+        assert digests["retraining"].inputs == {"training": table_digest(training)}
         kept = {name.removeprefix("model/") for name in done.classes() if name.startswith("model/")}
         assert set(digests["retraining"].outputs) == kept
 
@@ -381,9 +384,3 @@ def test_rows_and_columns_are_accounted_for(runs: Runs, shown: tuple[str, ...]) 
     assert set(flow.dropped_columns) == {"patient", "born", "person"}
     assert flow.dropped_columns["patient"] == "role identifier"
     assert all(flow.dropped_columns.values())
-
-
-def test_every_stage_names_what_it_took_and_made(runs: Runs) -> None:
-    for stage in runs().record.stages:
-        assert stage.inputs, f"{stage.name} takes nothing"
-        assert stage.outputs, f"{stage.name} makes nothing"

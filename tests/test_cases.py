@@ -1,0 +1,499 @@
+"""Faults that people met in other tools: each case's input, and the right value, through the public doors."""
+
+import csv
+import gzip
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from components.anonymization import Measurement, measure
+from components.data import Reading, read
+from components.data.declarations import Csv
+from components.data.encoding import Encoder
+from runner.__main__ import main
+from schemas.dataset import DatasetSchema
+from schemas.faults import DataError
+
+PLAIN = ("model=none", "anonymization=none")
+"""Reading and checking alone."""
+
+INTEGER = {"dtype": "integer", "role": "insensitive"}
+NUMBER = {"dtype": "number", "role": "insensitive"}
+TEXT = {"dtype": "text", "role": "insensitive"}
+TEXT_QI = {"dtype": "text", "role": "quasi_identifier"}
+AGE = {"dtype": "integer", "role": "quasi_identifier", "min": 0, "max": 120}
+SEX = {"dtype": "category", "role": "quasi_identifier", "values": ["m", "f"]}
+DECIMAL_COMMA = {"decimal": ",", "thousands": "."}
+
+Columns = dict[str, dict[str, Any]]
+
+
+@dataclass
+class Outcome:
+    """What a command line ended with: exit code, what it said, and what it left behind."""
+
+    code: int
+    out: str
+    err: str
+    outputs: Path
+
+    @property
+    def errors(self) -> list[str]:
+        marked = [line for line in self.err.splitlines() if line.startswith("error: ")]
+        return [line.removeprefix("error: ") for line in marked]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Every file under the folder of all runs, by its place in the run folder."""
+        found = [path for path in self.outputs.rglob("*") if path.is_file()]
+        return {"/".join(path.relative_to(self.outputs).parts[2:]): path.read_bytes() for path in found}
+
+    @property
+    def record(self) -> dict[str, Any]:
+        loaded = json.loads(self.files["record.json"])
+        assert isinstance(loaded, dict)
+        return loaded
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        return list(csv.DictReader(self.files[name].decode().splitlines()))
+
+    def refused(self, code: int = 3) -> list[str]:
+        """Hold the attempt to what every refusal owes, and return its sentences."""
+        assert self.code == code, self.err
+        assert self.errors
+        assert self.out == ""
+        assert "Traceback" not in self.err
+        (run,) = (path for path in self.outputs.glob("*/*") if path.is_dir())  # no work folder is left beside it
+        assert self.err.splitlines()[-1] == f"the record of this attempt is in {run}"
+        assert not [name for name in self.files if name.startswith(("data/", "model/"))]
+        assert self.record["status"] == "failed"
+        assert self.record["error"]["message"].splitlines() == self.errors
+        return self.errors
+
+    def refused_at_once(self) -> list[str]:
+        """Hold a refusal of the configuration to leaving nothing behind, and return its sentences."""
+        assert self.code == 2, self.err
+        assert self.out == ""
+        assert [f"error: {sentence}" for sentence in self.errors] == self.err.splitlines()
+        assert not self.outputs.exists()
+        return self.errors
+
+
+@dataclass
+class Case:
+    """A folder of the test's own, with a table, options that describe it, and a command line."""
+
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+    source: dict[str, Any] = field(default_factory=lambda: {"name": "csv", "path": "table.csv"})
+
+    def option(self, option: str, content: dict[str, Any]) -> None:
+        path = self.folder / "mine" / f"{option}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+    def write(self, table: str | bytes, columns: Columns, source: dict[str, Any] | None = None, **settings: Any):
+        """Write the table, and the dataset that describes it."""
+        self.source |= source or {}
+        (self.folder / self.source["path"]).write_bytes(table.encode() if isinstance(table, str) else table)
+        self.option("dataset/case", {"name": "case", "source": self.source, "columns": columns, **settings})
+
+    def run(self, *arguments: str, own: bool = True) -> Outcome:
+        argv = [*arguments, *(("--config-dir", "mine", "dataset=case") if own else ())]
+        self.monkeypatch.setattr(sys, "argv", ["privacy-runner", *argv])
+        self.capsys.readouterr()
+        code = main(argv)
+        said = self.capsys.readouterr()
+        return Outcome(code, said.out, said.err, self.folder / "outputs")
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Case:
+    monkeypatch.chdir(tmp_path)
+    return Case(tmp_path, capsys, monkeypatch)
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Callable[..., Reading]:
+    """Read a table as a library would."""
+
+    def go(table: str | bytes, columns: Columns, source: dict[str, Any] | None = None, **settings: Any) -> Reading:
+        (tmp_path / "table.csv").write_bytes(table.encode() if isinstance(table, str) else table)
+        schema = DatasetSchema.model_validate({"name": "case", "source": {}, "columns": columns, **settings})
+        return read(schema, Csv(path="table.csv", **(source or {})), tmp_path)
+
+    return go
+
+
+def measured(found: Reading) -> Measurement:
+    return measure(found.table.frame, found.table.schema)
+
+
+# Reading real files
+
+
+@pytest.mark.parametrize("kind", [{"dtype": "category", "values": ["01001", "1001"]}, {"dtype": "text"}])
+def test_u01_leading_zeros_keep_two_zips_apart(reading: Callable[..., Reading], kind: dict[str, Any]) -> None:
+    found = reading("zip,x\n01001,a\n1001,b\n", {"zip": {**kind, "role": "quasi_identifier"}, "x": TEXT})
+    assert found.table.frame["zip"].tolist() == ["01001", "1001"]
+    assert measured(found).k == 1  # 2 if a zero was lost
+
+
+def test_u03_na_and_none_are_what_they_say(case: Case, reading: Callable[..., Reading]) -> None:
+    table, columns = "land,debt\nNA,None\nDE,Home\n", {"land": TEXT, "debt": TEXT}
+    found = reading(table, columns, missing={"markers": [""]})
+    assert found.table.frame.to_dict("list") == {"land": ["NA", "DE"], "debt": ["None", "Home"]}
+    assert int(found.table.frame.isna().to_numpy().sum()) == 0
+    case.write(table, columns)
+    outcome = case.run(*PLAIN)
+    assert outcome.code == 0
+    assert outcome.record["dataset"]["missing"] == {"land": {"": 0}, "debt": {"": 0}}
+
+
+BOM = b"\xef\xbb\xbfage,sex\n30,f\n40,m\n"
+
+
+def test_u04_a_byte_order_mark_is_no_part_of_a_header(case: Case, reading: Callable[..., Reading]) -> None:
+    columns = {"age": AGE, "sex": SEX}
+    assert reading(BOM, columns).table.frame.columns.tolist() == ["age", "sex"]
+    case.write(BOM, columns)
+    outcome = case.run(*PLAIN)
+    assert outcome.code == 0
+    assert outcome.record["flow"]["columns_in"] == ["age", "sex"]
+
+
+@pytest.mark.parametrize("undeclared", ["refuse", "drop"])
+def test_u04_a_byte_order_mark_read_as_latin_1_is_refused_by_its_name(case: Case, undeclared: str) -> None:
+    case.write(BOM, {"age": AGE, "sex": SEX}, {"encoding": "latin-1"}, undeclared=undeclared)
+    first = case.run(*PLAIN).refused()[0]
+    assert first.startswith("column 'age': ")
+    assert "set dataset.source.encoding=utf-8: a byte order mark" in first
+
+
+def test_u04_invisible_characters_of_a_header_are_shown_as_escapes(case: Case) -> None:
+    case.write("age\u200b,sex\n30,f\n", {"age": AGE, "sex": SEX})
+    outcome = case.run(*PLAIN)
+    assert "there is 'age\\u200b'" in outcome.refused()[0]
+    assert "\u200b" not in outcome.err
+
+
+def test_u06_decimal_comma_and_thousands_dot_give_the_right_mean(reading: Callable[..., Reading]) -> None:
+    found = reading("x\n1.234,56\n10,50\n", {"x": NUMBER}, {**DECIMAL_COMMA, "delimiter": ";"})
+    assert found.table.frame["x"].mean() == pytest.approx(622.53)
+
+
+def test_u06_decimal_commas_under_other_settings_are_refused_and_hinted_at(case: Case) -> None:
+    case.write("x\n1.234,56\n10,50\n", {"x": NUMBER}, {"delimiter": ";"})
+    (sentence,) = case.run(*PLAIN).refused()
+    assert sentence.startswith("column 'x': no finite number in 2 of 2 cells (data rows 1, 2)")
+    assert "set dataset.source.decimal=',' and dataset.source.thousands='.'" in sentence
+
+
+def test_u06_a_comma_that_is_also_the_delimiter_gives_no_wrong_number(case: Case) -> None:
+    case.write("x\n1.234,56\n10,50\n", {"x": NUMBER}, DECIMAL_COMMA)
+    (sentence,) = case.run(*PLAIN).refused()
+    assert "(data rows 1, 2)" in sentence
+    assert "dataset.source.delimiter" in sentence
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_u07_odd_tokens_are_told_on_the_terminal_alone(case: Case, *, show: bool) -> None:
+    case.write("age\n34\n NA\n4e\n70\n", {"age": AGE})
+    outcome = case.run(*PLAIN, *(["show_values=true"] if show else []))
+    (sentence,) = outcome.refused()
+    assert sentence.startswith("column 'age': no whole number in 2 of 4 cells (data rows 2, 3)")
+    assert ("' NA', '4e'" in outcome.err) is show
+    token = re.compile(r"\bNA\b|\b4e\b")
+    assert bool(token.search(outcome.err.replace(outcome.record["run_id"], ""))) is show
+    for name, content in outcome.files.items():
+        assert not token.search(content.decode()), name
+    assert outcome.table("faults.csv") == [{"column": "age", "check": "dtype", "row": row} for row in ("2", "3")]
+
+
+@pytest.mark.parametrize("undeclared", ["refuse", "drop"])
+def test_u09_a_header_that_is_there_twice_is_named_with_its_places(case: Case, undeclared: str) -> None:
+    case.write("age,age,sex\n30,31,f\n40,41,m\n", {"age": AGE, "sex": SEX}, undeclared=undeclared)
+    (sentence,) = case.run(*PLAIN).refused()
+    assert sentence.startswith("column 'age': stands twice in the header (positions 1, 2)")
+
+
+TIME = {"t": {"dtype": "datetime", "role": "insensitive"}}
+
+
+@pytest.mark.parametrize("second", ["10/28/2021 7:50", "2021-10-28 07:50"])
+def test_u13_a_time_without_zone_beside_one_with_is_refused_by_its_row(case: Case, second: str) -> None:
+    case.write(f"t\n2022-01-25T22:16:27Z\n{second}\n", TIME)
+    outcome = case.run(*PLAIN)
+    (sentence,) = outcome.refused()
+    assert sentence.startswith("column 't': ")
+    assert "in 1 of 2 cells (data row 2)" in sentence
+    assert second not in outcome.err
+
+
+def test_u13_times_become_utc_and_their_zones_are_kept_in_the_record(
+    case: Case, reading: Callable[..., Reading]
+) -> None:
+    table = "t\n2022-01-25T22:16:27Z\n2021-10-28T07:50:00-04:00\n"
+    utc = ["2022-01-25T22:16:27Z", "2021-10-28T11:50:00Z"]
+    assert reading(table, TIME).table.frame["t"].tolist() == [pd.Timestamp(text) for text in utc]
+    case.write(table, TIME)
+    (warning,) = case.run(*PLAIN).record["warnings"]
+    assert warning == "column 't': times converted to UTC; zones at the source: -04:00 (1), Z (1)"
+
+
+EMPTY = {"empty": b"", "header": b"age,sex\n", "gz": gzip.compress(b"", mtime=0)}
+
+
+@pytest.mark.parametrize("arguments", [PLAIN, ()], ids=["plain", "default model"])
+@pytest.mark.parametrize("content", EMPTY)
+def test_u16_a_table_without_rows_is_refused(case: Case, content: str, arguments: tuple[str, ...]) -> None:
+    path = "table.csv.gz" if content == "gz" else "table.csv"
+    case.write(EMPTY[content], {"age": AGE, "sex": SEX}, {"path": path}, target="sex", task="classification")
+    outcome = case.run(*arguments)
+    (sentence,) = outcome.refused()
+    assert sentence.startswith(f"file '{path}': 0 rows; k undefined")
+    assert outcome.record["metrics"] == []
+
+
+# Schema
+
+
+def test_u18_a_blank_among_whole_numbers_names_column_row_and_remedy(case: Case) -> None:
+    case.write("A,B\n20,100\n,200\n", {"A": INTEGER, "B": INTEGER})
+    (sentence,) = case.run(*PLAIN).refused()
+    assert sentence.startswith("column 'A': missing in 1 of 2 cells (data row 2)")
+    assert "nullable integer" in sentence
+
+
+def fault_rows(outcome: Outcome) -> list[tuple[str, str, int]]:
+    assert outcome.files["faults.csv"].splitlines()[0] == b"column,check,row"
+    return [(each["column"], each["check"], int(each["row"])) for each in outcome.table("faults.csv")]
+
+
+def test_u19_every_row_that_does_not_convert_is_told_in_one_pass(case: Case) -> None:
+    case.write("id\n1\n2\nthree\nfour\n5\nsix\n", {"id": INTEGER})
+    outcome = case.run(*PLAIN)
+    (sentence,) = outcome.refused()
+    assert sentence.startswith("column 'id': no whole number in 3 of 6 cells (data rows 3, 4, 6)")
+    assert fault_rows(outcome) == [("id", "dtype", row) for row in (3, 4, 6)]
+
+
+@pytest.mark.parametrize("blank", ["", '""'])
+def test_u19_a_blank_is_not_hidden_behind_a_cell_that_does_not_convert(case: Case, blank: str) -> None:
+    case.write(f"float\nnot a float\n50\n{blank}\n", {"float": NUMBER})
+    outcome = case.run(*PLAIN)
+    unfit, missing = outcome.refused()
+    assert unfit.startswith("column 'float': no finite number in 1 of 2 cells (data row 1)")
+    assert missing.startswith("column 'float': missing in 1 of 3 cells (data row 3)")
+    assert fault_rows(outcome) == [("float", "dtype", 1), ("float", "missing", 3)]
+
+
+def test_u19_the_terminal_lists_ten_rows_and_the_file_all(case: Case) -> None:
+    cells = ["word" if row % 3 else str(row) for row in range(1, 61)]
+    case.write("id\n" + "\n".join(cells) + "\n", {"id": INTEGER})
+    outcome = case.run(*PLAIN)
+    (sentence,) = outcome.refused()
+    assert "in 40 of 60 cells (data rows 1, 2, 4, 5, 7, 8, 10, 11, 13, 14, ...)" in sentence
+    assert fault_rows(outcome) == [("id", "dtype", row) for row in range(1, 61) if row % 3]
+    (listed,) = (file for file in outcome.record["outputs"] if file["path"] == "faults.csv")
+    assert (listed["release"], listed["rows"]) == ("internal", 40)
+
+
+ROLED: Columns = {
+    "survived": {"dtype": "category", "role": "insensitive", "values": ["0", "1"]},
+    "age": AGE,
+    "sex": SEX,
+}
+OTHERS = ["pclass", "name", "ticket", "fare", "embarked"]
+TITANIC = "survived,pclass,name,sex,age,ticket,fare,embarked\n" + "".join(
+    f"{row % 2},{row % 3},Passenger {row},{'mf'[row % 2]},{20 + row},T{row},7.{row},S\n" for row in range(20)
+)
+
+
+def test_u22_columns_that_the_schema_does_not_know_are_all_named(case: Case) -> None:
+    case.write(TITANIC, ROLED)
+    (sentence,) = case.run(*PLAIN).refused()
+    assert sentence.startswith("dataset.columns: 5 columns without a declared role: ")
+    assert re.findall(r"'(\w+)'", sentence) == OTHERS
+
+
+def test_u22_columns_that_have_no_role_are_all_named(case: Case) -> None:
+    case.write(TITANIC, ROLED | {name: {"dtype": "text"} for name in OTHERS})
+    (sentence,) = case.run(*PLAIN).refused_at_once()
+    assert f"without a role: {', '.join(OTHERS)};" in sentence
+
+
+def test_u22_columns_left_out_on_request_are_recorded_and_not_released(case: Case) -> None:
+    case.write(TITANIC, ROLED, undeclared="drop", target="survived", task="classification")
+    outcome = case.run("model=tree", "anonymization.k=2")
+    assert outcome.code == 0, outcome.err
+    assert list(outcome.record["flow"]["dropped_columns"]) == OTHERS
+    assert all(any(f"'{name}'" in warning for warning in outcome.record["warnings"]) for name in OTHERS)
+    assert sorted(outcome.table("data/release.csv")[0]) == sorted(ROLED)
+
+
+# k-anonymity and risk
+
+
+def test_u27_a_missing_value_is_its_own_and_the_wildcard_rule_stands_beside(
+    reading: Callable[..., Reading],
+) -> None:
+    columns = {"Region": TEXT_QI, "Status": {**TEXT_QI, "nullable": True}}
+    found = reading("Region,Status\nA,S\nA,M\nA,M\nA,S\nA,\n", columns)
+    strict = measured(found)
+    assert (strict.k, strict.k_wildcard) == (1, 2)
+    printed = {metric: value for metric, _, value in strict.figures()}
+    assert (printed["k"], printed["k_wildcard"]) == (1, 2)
+    frame, schema = found.table.frame, found.table.schema
+    assert measure(frame.iloc[:4], schema).k == 2
+    assert measure(frame.assign(Status="*"), schema).k == 5
+
+
+def test_u27_both_figures_stand_in_the_metrics_of_a_run(case: Case) -> None:
+    table = "Region,Status\n" + "A,S\nA,M\nA,M\nA,S\n" * 5 + "A,\n" * 1
+    case.write(table, {"Region": TEXT_QI, "Status": {**TEXT_QI, "nullable": True}}, split={"test": 0.01})
+    outcome = case.run(*PLAIN)
+    assert outcome.code == 0, outcome.err
+    figures = {row["metric"]: float(row["value"]) for row in outcome.table("metrics.csv")}
+    assert figures["k"] == 1
+    assert figures["k_wildcard"] >= 9
+    assert any("A missing cell counts as a value of its own in k" in limit for limit in outcome.record["limits"])
+
+
+def test_u28_suppressed_records_are_no_class_of_one(reading: Callable[..., Reading]) -> None:
+    rows = ["34,m,816", "34,m,816", "45,f,819", "45,f,819", "70,m,819", "70,m,819", "*,*,*"]
+    found = measured(
+        reading("age,gender,zip\n" + "\n".join(rows) + "\n", dict.fromkeys(("age", "gender", "zip"), TEXT_QI))
+    )
+    assert (found.rows, found.classes, found.suppressed) == (7, 3, 1)
+    assert (found.risk.prosecutor_max, found.risk.prosecutor_mean) == (0.5, 0.5)
+    assert found.risk.suppressed_share == pytest.approx(1 / 7)
+
+
+ZIPS = {"dtype": "category", "role": "quasi_identifier", "values": ["81667", "81675", "81925", "81931"]}
+TOY = (
+    "age,sex,zip,class\n34,m,81675,a\n45,f,81667,b\n66,m,81925,a\n70,f,81931,b\n"
+    "34,f,81931,a\n70,m,81931,b\n45,m,81931,a\n"
+)
+
+
+@pytest.mark.parametrize("verb", [(), ("plan",)])
+def test_u30_k_above_the_rows_is_refused_before_any_work(case: Case, verb: tuple[str, ...]) -> None:
+    label = {"dtype": "category", "role": "insensitive", "values": ["a", "b"]}
+    columns = {"age": AGE, "sex": SEX, "zip": ZIPS, "class": label}
+    case.write(TOY, columns, target="class", task="classification")
+    outcome = case.run(*verb, "anonymization.k=8")
+    assert outcome.code == 4, outcome.err
+    assert "k=8 but 7 rows" in outcome.errors[0]
+    if verb:
+        assert not outcome.outputs.exists()
+    else:
+        outcome.refused(4)
+        assert {stage["name"] for stage in outcome.record["stages"]} <= {"dataset", "split"}
+
+
+# Configuration
+
+
+@pytest.mark.parametrize(
+    ("typed", "question"),
+    [
+        ("annon.k=3", "did you mean anonymization.k?"),
+        ("+annon.k=3", "did you mean anonymization.k?"),
+        ("++annon.k=3", "did you mean anonymization.k?"),
+        ("+anonymization.kk=3", "did you mean anonymization.k?"),
+        ("dataset=adlut", "did you mean dataset=adult?"),
+    ],
+)
+def test_x1_what_is_unknown_is_refused_with_the_nearest_spelling(case: Case, typed: str, question: str) -> None:
+    (sentence,) = case.run(typed, own=False).refused_at_once()
+    assert typed in sentence
+    assert sentence.endswith(question)
+
+
+@pytest.mark.parametrize("verb", [(), ("plan",)])
+def test_x3_every_value_that_must_be_given_is_told_with_its_file(case: Case, verb: tuple[str, ...]) -> None:
+    case.write("age,sex\n30,f\n", {"age": AGE, "sex": SEX}, target="???", task="classification")
+    case.option("anonymization/own", {"name": "guided", "k": "???"})
+    sentences = case.run(*verb, "model=tree", "anonymization=own").refused_at_once()
+    places = ["dataset.target (mine/dataset/case.yaml)", "anonymization.k (mine/anonymization/own.yaml)"]
+    assert [sentence.split(": a value must be given")[0] for sentence in sentences] == places
+
+
+def test_x3_two_in_one_file_are_told_together(case: Case) -> None:
+    case.write("age,sex\n30,f\n", {"age": AGE, "sex": SEX}, target="???", task="classification")
+    case.source["path"] = "???"
+    case.option("dataset/case", {"name": "case", "source": case.source, "columns": {"age": AGE}, "target": "???"})
+    sentences = case.run("model=tree").refused_at_once()
+    assert [sentence.split(": a value must be given")[0] for sentence in sentences] == [
+        "dataset.source.path (mine/dataset/case.yaml)",
+        "dataset.target (mine/dataset/case.yaml)",
+    ]
+
+
+@pytest.mark.parametrize("k", ["five", "2.5", "0", "-1", "1e3", "true", "'5'"])
+def test_x4_k_is_a_whole_number_of_two_or_more(case: Case, k: str) -> None:
+    (sentence,) = case.run(f"anonymization.k={k}", own=False).refused_at_once()
+    assert sentence.startswith(f"anonymization.k (anonymization.k={k}): ")
+    assert "must be a whole number >= 2" in sentence
+
+
+BANDS = {"oulad": ["0-35", "35-55", "55<="], "german credit": ["<0 DM", "0 <= <200 DM", ">=200 DM"]}
+"""The second sorts otherwise as text than as declared."""
+
+
+def banded(bands: list[str], shares: tuple[float, float, float], rows: int) -> tuple[str, Columns]:
+    """Return a table in which another column than the band says the label, so that classes mix the bands."""
+    rng = np.random.default_rng(5)
+    codes, visits = rng.choice(3, rows, p=shares), rng.integers(0, 50, rows)
+    lines = [
+        f"{bands[code]},{visit},{'yes' if visit // 5 % 2 else 'no'}"
+        for code, visit in zip(codes, visits.tolist(), strict=True)
+    ]
+    columns = {
+        "band": {"dtype": "ordered", "role": "quasi_identifier", "values": bands},
+        "visits": {"dtype": "integer", "role": "quasi_identifier", "min": 0, "max": 50},
+        "left": {"dtype": "category", "role": "insensitive", "values": ["no", "yes"]},
+    }
+    return "band,visits,left\n" + "\n".join(lines) + "\n", columns
+
+
+def merged(cell: str) -> list[str]:
+    """Return the values that a published cell names: ``{a, b}``, or one alone."""
+    return cell[1:-1].split(", ") if cell.startswith("{") else [cell]
+
+
+@pytest.mark.parametrize("shares", [(1 / 3, 1 / 3, 1 / 3), (0.45, 0.1, 0.45), (0.49, 0.02, 0.49), (0.5, 0.0, 0.5)])
+@pytest.mark.parametrize("name", BANDS)
+def test_x11_only_neighbours_are_merged(case: Case, name: str, shares: tuple[float, float, float]) -> None:
+    bands = BANDS[name]
+    table, columns = banded(bands, shares, 600)
+    case.write(table, columns, target="left", task="classification")
+    outcome = case.run("model=tree", "anonymization.k=3", "anonymization.representative=range")
+    assert outcome.code == 0, outcome.err
+    runs = [bands[low : high + 1] for low in range(3) for high in range(low, 3)]
+    published = [merged(cell) for cell in sorted({row["band"] for row in outcome.table("data/release.csv")})]
+    assert [values for values in published if values not in runs] == []
+    assert any(len(values) > 1 for values in published)  # something was merged at all
+
+
+@pytest.mark.parametrize("name", BANDS)
+def test_x11_positions_in_the_encoding_keep_the_declared_order(reading: Callable[..., Reading], name: str) -> None:
+    bands = BANDS[name]
+    column = {"dtype": "ordered", "role": "quasi_identifier", "values": bands}
+    table = reading(
+        "band,x\n" + "".join(f"{band},a\n" for band in (bands[2], bands[0], bands[1])), {"band": column, "x": TEXT}
+    ).table
+    encoded = Encoder.from_schema(table.schema, ["band"]).transform(table.frame)
+    assert encoded[:, 0].tolist() == [1.0, 0.0, 0.5]
+    assert table.frame["band"].sort_values().tolist() == bands
