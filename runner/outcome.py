@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from runner.secrets import mask
@@ -44,7 +45,7 @@ def guarded(
         _tell_notes(error, prefix)
         return error.exit_code
     except KeyboardInterrupt as error:
-        sys.stderr.write(f"{prefix}interrupted\n")
+        complain(f"{prefix}interrupted\n")
         _tell_notes(error, prefix)
         return INTERRUPTED
     except BrokenPipeError:
@@ -52,9 +53,15 @@ def guarded(
     except Exception as error:  # noqa: BLE001  # the last line of defence: nothing may print its message
         if debug:
             traceback.print_exc()
-        sys.stderr.write(f"{prefix}{internal(error)}\n")
+        complain(f"{prefix}{internal(error)}\n")
         _tell_notes(error, prefix)
         return INTERNAL
+
+
+def complain(text: str) -> None:
+    """Write to standard error. Where the terminal is gone nobody is told; exit code and record still say it."""
+    with suppress(OSError):
+        sys.stderr.write(text)
 
 
 def say(text: str) -> None:
@@ -64,22 +71,22 @@ def say(text: str) -> None:
     except BrokenPipeError:
         pass  # whoever was reading has had enough
     except OSError:
-        sys.stderr.write("standard output can't be written to\n")
+        complain("standard output can't be written to\n")
 
 
 def tell(error: RunnerError, *, show_values: bool = False, prefix: str = "", secrets: Sequence[str] = ()) -> None:
     """Print one line a fault; cell values only on request, and only here."""
     for fault in error.faults:
-        sys.stderr.write(f"{prefix}error: {mask(_one_line(str(fault)), secrets)}\n")
+        complain(f"{prefix}error: {mask(_one_line(str(fault)), secrets)}\n")
         if show_values and fault.values:
-            sys.stderr.write(f"{prefix}       {_one_line(fault.values)}\n")
+            complain(f"{prefix}       {_one_line(fault.values)}\n")
 
 
 def _tell_notes(error: BaseException, prefix: str) -> None:
     """Print where the record of the attempt is; notes of a library may hold values."""
     for note in getattr(error, "__notes__", ()):
         if note.startswith(RECORD_NOTE):
-            sys.stderr.write(f"{prefix}{note}\n")
+            complain(f"{prefix}{note}\n")
 
 
 def internal(error: BaseException) -> str:

@@ -120,8 +120,8 @@ def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> in
     with (
         open_workspace() as workspace,
         _told_where(workspace),
-        screen(len(STAGES)) as shown,
         recording(workspace, sections, mask=lambda text: mask(text, hidden)) as record,
+        screen(len(STAGES)) as shown,
     ):
         settings = record.path("config.yaml")
         masked = mask_tree(composed.resolved, hidden)
