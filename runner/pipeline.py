@@ -34,7 +34,7 @@ from runner.outcome import RECORD_NOTE
 from runner.plan import require_settings
 from runner.record import opening, reading_sections
 from runner.recording import Run, StageNote, recording
-from runner.releasing import measure_written, table_digest, write_table
+from runner.releasing import measure_written, refuse_identifiers, table_digest, write_table
 from runner.secrets import mask, mask_tree, secrets
 from runner.terminal import Screen, close, screen, summary
 from schemas.faults import DataError
@@ -227,6 +227,7 @@ def _anonymization(job: Job, train: Table, original: Model | None) -> Release | 
         release: Release = anonymise(
             config.anonymization, train, predictions, derived_seed(config.seed, "anonymization")
         )
+        refuse_identifiers(release, train)
         checks = validate(release.table.frame, release.table.schema, what="release")
         written = write_table(release.table, job.record.path)
         after = measure_written(written, release, train)

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from components.anonymization import Measurement, Release, measure
-from components.data import Table, canonical_order
+from components.data import Table, canonical_order, read
+from components.data.declarations import Csv
 from schemas.dataset import TEMPORAL, Column
+from schemas.faults import DataError, Fault
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,16 @@ def write_table(table: Table, path: Callable[[str], Path]) -> Written:
     path : callable
         Gives the place of a file of the run folder.
     """
+    markers = table.schema.missing.markers
+    if not markers and table.frame.isna().to_numpy().any():
+        problem = "the release has missing cells, and no marker says how they are written"
+        raise DataError(Fault("dataset.missing.markers", problem, "at least one marker", 'such as markers: [""]'))
     order = canonical_order(table.frame)
     frame = table.frame.iloc[order].reset_index(drop=True)
     written = Written(path("data/release.parquet"), path("data/release.csv"), order)
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), written.parquet)
     moments = [column for column in table.schema.columns if column.dtype in TEMPORAL]
     shown = frame.assign(**{column.name: _written(frame[column.name], column) for column in moments})
-    markers = table.schema.missing.markers  # where there are none, no cell is missing
     shown.to_csv(written.csv, index=False, lineterminator="\n", na_rep=markers[0] if markers else "")
     return written
 
@@ -67,20 +72,51 @@ def _written(moments: pd.Series, column: Column) -> pd.Series:
     return pd.Series(moments.dt.strftime(pattern))
 
 
+def refuse_identifiers(release: Release, train: Table) -> None:
+    """Raise ``DataError`` where a method released a column that names persons or was to be dropped."""
+    schema = train.schema
+    hidden = {*schema.names("identifier", "drop"), schema.subject_id}
+    faults = [
+        Fault(
+            f"column {name!r}",
+            f"the method {release.transformation.get('method', '')} would release it",
+            "no identifier",
+        )
+        for name in release.table.frame.columns
+        if name in hidden or name not in schema.names()
+    ]
+    if faults:
+        raise DataError(faults)
+
+
 def measure_written(written: Written, release: Release, train: Table) -> Measurement:
-    """Measure a release as it stands on disk.
+    """Read a release back from disk, hold both files against what was to be written, and measure what is there.
 
     Parameters
     ----------
     written : Written
     release : Release
-        What was written, for its schema.
+        What was written.
     train : Table
         The table that was anonymised: t-closeness compares with it, and where it names persons, k counts them.
+
+    Raises
+    ------
+    RuntimeError
+        A file does not hold the rows and cells of the release.
     """
+    meant = release.table.frame.iloc[written.order].reset_index(drop=True)
+    found = pq.read_table(written.parquet).to_pandas()
+    source = Csv(path=written.csv.name, trim=False, normalize=False)
+    try:
+        as_text = read(release.table.schema, source, written.csv.parent).table.frame
+    except DataError:
+        as_text = None
+    if as_text is None or not (as_text.equals(meant) and found.equals(meant)):
+        raise RuntimeError("the release on disk is not the release that was written")
     subject = train.schema.subject_id
     persons = None if subject is None else train.frame[subject].iloc[written.order]
-    return measure(pq.read_table(written.parquet).to_pandas(), release.table.schema, train.frame, persons=persons)
+    return measure(found, release.table.schema, train.frame, persons=persons)
 
 
 def table_digest(table: Table) -> str:

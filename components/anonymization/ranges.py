@@ -1,8 +1,9 @@
 """What covers a class: the range or the set of all its values, as text, and the value that stands for it in training.
 
 ``[20, 29]`` is a range of numbers or dates, both ends included and both actual; ``{a, b}`` a set of values in declared
-order; ``missing`` in braces says that cells are missing; one value alone stands as it is. In a set, a value that could
-be mistaken for this notation is quoted.
+order, for an ordered column with all declared values in between, so that only neighbours stand together. ``missing``
+in braces says that cells are missing; one value alone stands as it is. In a set, a value that could be mistaken for
+this notation is quoted.
 """
 
 from dataclasses import dataclass
@@ -64,6 +65,9 @@ def covering(attribute: Attribute, classes: IntArray, n_classes: int, missing: s
     members = _Members(counts.codes[~hole] - 1, np.cumsum(sizes) - sizes, sizes)
     if members.empty.all():
         return actual(attribute, np.full(n_classes, MISSING), classes)[0]
+    if attribute.kind == "ordered":
+        attribute, members = _filled(attribute, members)
+        sizes = members.sizes
     gap = (counts.total(hole) > 0) & ~members.empty
     shows_gap = gap if missing == "own_value" else np.zeros(n_classes, dtype=np.bool_)
     if attribute.kind == "number":
@@ -93,6 +97,21 @@ def texts(values: Any, column: Column) -> TextArray:
     if column.dtype in {"integer", "number"}:
         return np.asarray(values).astype(str).astype(object)
     return np.asarray(pd.Series(values).astype(str), dtype=object)
+
+
+def _filled(attribute: Attribute, members: _Members) -> tuple[Attribute, _Members]:
+    """Let each class hold all declared values between its lowest and its highest: only neighbours are merged."""
+    declared = attribute.columns[0].values
+    if declared is None:
+        return attribute, members
+    place = pd.Index(declared).get_indexer(pd.Index(texts(attribute.domain()[0], attribute.columns[0])))
+    low, high = (place[members.at(at)] for at in (np.zeros_like(members.sizes), members.sizes - 1))
+    sizes = np.where(members.empty, 0, high - low + 1)
+    starts = np.cumsum(sizes) - sizes
+    codes = np.repeat(low - starts, sizes) + np.arange(sizes.sum())
+    every = pd.Categorical(declared, categories=declared, ordered=True)
+    whole = Attribute(attribute.name, attribute.columns, "ordered", np.arange(len(declared)), len(declared), (every,))
+    return whole, _Members(codes, starts, sizes)
 
 
 def _text(labels: TextArray, empty: BoolArray) -> Any:

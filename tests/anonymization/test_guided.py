@@ -281,13 +281,13 @@ def test_ranges_and_sets_of_every_kind_of_column(make: Make):
         "{[20, 21], missing}",
         "1.5",
         "{north, west}",
-        "{low, high}",
+        "{low, middle, high}",
         "{01001, missing}",
         "{False, True}",
         "[2024-01-01, 2024-01-04]",
     ]
     (trained,) = release.training.frame.drop_duplicates().to_numpy().tolist()
-    assert trained == [20, 1.5, "north", "low", "01001", False, pd.Timestamp("2024-01-02")]
+    assert trained == [20, 1.5, "north", "middle", "01001", False, pd.Timestamp("2024-01-02")]
     quiet = anonymise(Guided(k=4, representative="range", missing="ignore"), table, ["a"] * 4, 0).table.frame
     assert quiet["age"].unique().tolist() == ["[20, 21]"]
     assert quiet["zip"].unique().tolist() == ["01001"]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.data import Table, canonical_order, split
+from components.randomness import derived_seed
 from schemas.faults import DataError
 
 CELLS = st.one_of(st.none(), st.sampled_from(["a", "b", "10", "9", ""]))
@@ -131,6 +132,13 @@ def test_a_split_ignores_the_order_of_rows(make_schema: Any, subject: str | None
 def test_the_share_is_met_to_the_row(make_schema: Any) -> None:
     parts = split(table_of(make_schema, people(1001), split={"test": 0.4}), 0)
     assert len(parts.test.frame) == 400
+
+
+def test_the_rows_held_out_are_drawn_from_the_stream_named_split(make_schema: Any) -> None:
+    frame = pd.DataFrame({"x": np.random.default_rng(2).permutation(50)}, index=np.arange(100, 150))
+    draw = np.random.default_rng(derived_seed(9, "split")).permutation(50)
+    parts = split(table_of(make_schema, frame, split={"test": 0.4}), 9)
+    assert sorted(parts.test.frame["x"]) == np.flatnonzero(draw < 20).tolist()  # in canonical order row x is the x-th
 
 
 def test_a_persons_rows_stay_together(make_schema: Any) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from components.data.table import Table
 from components.models import build
 from components.models.declarations import AnySklearn, Boosting, Forest, Linear, Logistic, Tree
+from components.randomness import derived_seed
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError
 
@@ -134,6 +136,23 @@ def test_the_seed_decides(patients: Patients) -> None:
     scores = [build(Forest(n_estimators=3), train.schema, seed).fit(train).scores(train.frame) for seed in (0, 0, 1)]
     assert (scores[0] == scores[1]).all()
     assert (scores[0] != scores[2]).any()
+
+
+@pytest.mark.parametrize("seed", [0, 9])
+def test_the_estimator_draws_from_the_stream_named_model(patients: Patients, seed: int) -> None:
+    train = patients(rows=60)
+    for params in (Tree(), Forest(n_estimators=3), AnySklearn(estimator="SGDClassifier")):
+        model = build(params, train.schema, seed).fit(train)
+        assert model.estimator.random_state == derived_seed(seed, "model")
+        assert model.fitted.estimator.random_state == derived_seed(seed, "model")
+
+
+def test_rows_are_shuffled_by_the_stream_named_model_order(patients: Patients, monkeypatch: pytest.MonkeyPatch) -> None:
+    train = patients(rows=60)
+    drawn = Mock(wraps=np.random.default_rng)
+    monkeypatch.setattr(np.random, "default_rng", drawn)
+    build(Tree(), train.schema, 9).fit(train)
+    drawn.assert_called_once_with(derived_seed(9, "model-order"))
 
 
 def test_a_random_state_of_the_user_is_kept(patients: Patients) -> None:
