@@ -52,7 +52,7 @@ def guarded(
         raise
     except Exception as error:  # noqa: BLE001  # the last line of defence: nothing may print its message
         if debug:
-            traceback.print_exc()
+            complain(mask(traceback.format_exc(), secrets))
         complain(f"{prefix}{internal(error)}\n")
         _tell_notes(error, prefix)
         return INTERNAL

@@ -1,9 +1,11 @@
 """Released tables on disk: written in an order that tells nothing, read back, and measured as they stand there."""
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ import pyarrow.parquet as pq
 from components.anonymization import Measurement, Release, measure
 from components.data import Table, canonical_order, read
 from components.data.declarations import Csv
-from schemas.dataset import TEMPORAL, Column
+from schemas.dataset import TEMPORAL, TEXT_LIKE, Column, DatasetSchema
 from schemas.faults import DataError, Fault
 
 
@@ -57,8 +59,33 @@ def write_table(table: Table, path: Callable[[str], Path]) -> Written:
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), written.parquet)
     moments = [column for column in table.schema.columns if column.dtype in TEMPORAL]
     shown = frame.assign(**{column.name: _written(frame[column.name], column) for column in moments})
-    shown.to_csv(written.csv, index=False, lineterminator="\n", na_rep=markers[0] if markers else "")
+    _refuse_unwritable(shown, table.schema)
+    # A carriage return alone is quoted by no other rule.
+    returns = any(shown[name].astype("string").str.contains("\r", regex=False).any() for name in _texts(table.schema))
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+    shown.to_csv(written.csv, index=False, lineterminator="\n", na_rep=markers[0] if markers else "", quoting=quoting)
     return written
+
+
+def _texts(schema: DatasetSchema) -> list[str]:
+    return [column.name for column in schema.columns if column.dtype in TEXT_LIKE]
+
+
+def _refuse_unwritable(shown: pd.DataFrame, schema: DatasetSchema) -> None:
+    """Raise ``DataError`` where a number or date would be written just as a missing cell is."""
+    markers = [marker for marker in schema.missing.markers if any(character.isdigit() for character in marker)]
+    if not markers:
+        return
+    faults = []
+    for name in set(shown.columns) - set(_texts(schema)):
+        count = int((shown[name].astype("string").isin(markers) & shown[name].notna()).sum())
+        if count:
+            problem = f"{count} of {len(shown)} cells of the release would be written as a missing marker"
+            faults.append(
+                Fault(f"column {name!r}", problem, "markers that are no value", "change dataset.missing.markers")
+            )
+    if faults:
+        raise DataError(faults)
 
 
 def _written(moments: pd.Series, column: Column) -> pd.Series:
@@ -109,7 +136,8 @@ def measure_written(written: Written, release: Release, train: Table) -> Measure
     found = pq.read_table(written.parquet).to_pandas()
     source = Csv(path=written.csv.name, trim=False, normalize=False)
     try:
-        as_text = read(release.table.schema, source, written.csv.parent).table.frame
+        strict = release.table.schema.model_copy(update={"undeclared": "refuse"})
+        as_text = read(strict, source, written.csv.parent).table.frame
     except DataError:
         as_text = None
     if as_text is None or not (as_text.equals(meant) and found.equals(meant)):
