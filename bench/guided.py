@@ -19,6 +19,7 @@ from bench.points import Verdict
 from components.anonymization.coding import encode
 from components.anonymization.declarations import Guided
 from components.anonymization.guided import anonymise
+from components.anonymization.release import Given
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 
@@ -83,7 +84,7 @@ def time_ratio(rows: int, repeats: int = 5) -> tuple[float, float]:
     plain, whole = [], []
     for _ in range(repeats):
         plain.append(_seconds(lambda: DecisionTreeClassifier(min_samples_leaf=K, random_state=0).fit(encoded, answer)))
-        whole.append(_seconds(lambda: anonymise(Guided(k=K), made, answer, 0)))
+        whole.append(_seconds(lambda: anonymise(Guided(k=K), made, Given(predictions=answer))))
     return min(whole) / min(plain), min(whole)
 
 
@@ -132,10 +133,11 @@ def _seconds(call: Callable[[], object]) -> float:
 
 def _print_memory(rows: int) -> None:
     made, answer = table(rows)
-    anonymise(Guided(k=K), *table(1000), 0)  # what is loaded on first use is no memory of the table's
+    small, said = table(1000)
+    anonymise(Guided(k=K), small, Given(predictions=said))  # what is loaded on first use is no memory of the table's
     before = _resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak is counted anew
-    release = anonymise(Guided(k=K), made, answer, 0)
+    release = anonymise(Guided(k=K), made, Given(predictions=answer))
     peak = _resident("VmHWM") - before
     if len(release.table.frame) != rows:
         raise RuntimeError("rows were lost")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from components.anonymization import Release, measure
+from components.anonymization import Given, Release, measure
 from components.data import Reading, Split, Table, canonical_order, header, read, split
 from components.models import Model, build, reference_models
 from components.randomness import derived_seed
@@ -194,7 +194,7 @@ def _split(job: Job, table: Table) -> Split:
         note.facts = {"train": len(parts.train.frame), "test": len(parts.test.frame)}
         note.outputs = {"train": table_digest(parts.train), "test": table_digest(parts.test)}
         if precheck := getattr(job.config.anonymization, "precheck", ""):
-            load(precheck)(job.config.anonymization, parts.train)
+            load(precheck)(job.config.anonymization, parts.train, _given(job))
     return parts
 
 
@@ -224,9 +224,7 @@ def _anonymization(job: Job, train: Table, original: Model | None) -> Release | 
         note.inputs = {"train": table_digest(train)}
         predictions = None if original is None else predicted(original, train)[0]
         anonymise = load(config.anonymization.component)
-        release: Release = anonymise(
-            config.anonymization, train, predictions, derived_seed(config.seed, "anonymization")
-        )
+        release: Release = anonymise(config.anonymization, train, _given(job, predictions))
         refuse_identifiers(release, train)
         checks = validate(release.table.frame, release.table.schema, what="release")
         written = write_table(release.table, job.record.path)
@@ -251,6 +249,12 @@ def _anonymization(job: Job, train: Table, original: Model | None) -> Release | 
         )
         job.measured([*privacy_metrics(release.before, "before"), *privacy_metrics(after, "after")])
     return release
+
+
+def _given(job: Job, predictions: np.ndarray | None = None) -> Given:
+    """Return what a method may draw on beside the table."""
+    seed = derived_seed(job.config.seed, "anonymization")
+    return Given(predictions=predictions, seed=seed, base=job.composed.base)
 
 
 def _retraining(job: Job, release: Release | None) -> Model | None:

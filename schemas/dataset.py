@@ -120,8 +120,19 @@ class Missing(Contract):
 class SplitSettings(Contract):
     """How train and test rows are told apart."""
 
-    test: float = Field(default=0.3, gt=0, lt=1, description="share of rows held out for testing")
+    test: float = Field(
+        default=0.3, ge=0, lt=1, description="share of rows held out for testing; 0 only without a model"
+    )
     stratify: bool = Field(default=False, description="keep the target's shares in both parts")
+
+
+class Population(Contract):
+    """The population that the table's persons are of: what a journalist attacker, and k-map, look at."""
+
+    size: int | None = Field(default=None, ge=1, description="persons in the population")
+    path: str | None = Field(
+        default=None, description="CSV file of the population, read as the dataset's; wins over size"
+    )
 
 
 class DatasetSchema(Contract):
@@ -142,6 +153,8 @@ class DatasetSchema(Contract):
     task: Literal["classification", "regression"] | None = None
     subject_id: Text | None = Field(default=None, description="column that names the person; k then counts persons")
     client: Text | None = Field(default=None, description="column that names the site a row belongs to")
+    hierarchies: str | None = Field(default=None, description="folder of the hierarchy files that columns name")
+    population: Population = Population()
     missing: Missing = Missing()
     split: SplitSettings = SplitSettings()
 

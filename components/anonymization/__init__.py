@@ -7,17 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.anonymization.guided import anonymise
     from components.anonymization.measurement import Disclosure, Measurement, measure
-    from components.anonymization.release import Release
+    from components.anonymization.release import Given, Release
 
-__all__ = ["Disclosure", "Measurement", "Release", "anonymise", "measure"]
+__all__ = ["Disclosure", "Given", "Measurement", "Release", "measure"]
 
 _HOMES = {
     "Disclosure": "measurement",
+    "Given": "release",
     "Measurement": "measurement",
     "Release": "release",
-    "anonymise": "guided",
     "measure": "measurement",
 }
 

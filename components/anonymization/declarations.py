@@ -4,65 +4,63 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from components.anonymization.criterion_declarations import Criterion
 from components.registry import Declaration
 from schemas.base import Contract
 
-
-class K(Contract):
-    """k-anonymity (Sweeney 2002): every class holds at least k rows, or k persons where a subject id is declared."""
-
-    name: Literal["k"] = "k"
-    k: int = Field(ge=2)
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class LDistinct(Contract):
-    """Distinct l-diversity (Machanavajjhala 2007): every class holds at least l values of the sensitive column."""
+class Mask(Contract):
+    """Show the first or last characters of an identifier, and hide the rest."""
 
-    name: Literal["l_distinct"] = "l_distinct"
-    l: int = Field(ge=2)
-    column: str | None = Field(default=None, description="the sensitive column; may be left out when there is one")
-
-
-class LEntropy(Contract):
-    """Entropy l-diversity (Machanavajjhala 2007): exp(entropy of the sensitive values) is at least l in every class."""
-
-    name: Literal["l_entropy"] = "l_entropy"
-    l: float = Field(gt=1)
-    column: str | None = None
+    name: Literal["mask"] = "mask"
+    keep: int = Field(default=0, ge=0, description="characters that stay")
+    side: Literal["first", "last"] = Field(default="first", description="where they stand")
 
 
-class T(Contract):
-    """t-closeness (Li 2007): no class is farther than t from the table, by earth mover's distance."""
+class Pseudonymise(Contract):
+    """Replace an identifier by a keyed hash (HMAC-SHA-256): pseudonymisation, and no anonymisation."""
 
-    name: Literal["t"] = "t"
-    t: float = Field(gt=0, lt=1)
-    column: str | None = None
+    name: Literal["pseudonymise"] = "pseudonymise"
+    key_variable: str = Field(
+        default="PSEUDONYM_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable with the key"
+    )
+    length: int = Field(default=16, ge=8, le=64, description="hexadecimal digits of a pseudonym")
 
 
-Criterion = Annotated[K | LDistinct | LEntropy | T, Field(discriminator="name")]
+Identifier = Annotated[Mask | Pseudonymise, Field(discriminator="name")]
 
 
 class AnonymizationDeclaration(Declaration):
     """Base of all methods."""
 
     precheck: ClassVar[str] = ""
-    """``"module:function"`` that takes the declaration and the table, and raises what is hopeless before any work."""
+    """``"module:function"`` that takes what the method takes, and raises what is hopeless before any work."""
 
     needs_hierarchies: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
 
 
-class Guided(AnonymizationDeclaration):
+class Method(AnonymizationDeclaration):
+    """What every method of ours takes."""
+
+    k: int = Field(default=5, ge=2, description="least rows (persons) in a class")
+    criteria: list[Criterion] = Field(
+        default=[], description="what every class must satisfy; a k here wins over k above"
+    )
+    identifiers: dict[str, Identifier] = Field(
+        default={}, description="identifiers that stay, masked or pseudonymised; all others are dropped"
+    )
+
+
+class Guided(Method):
     """Model-guided anonymisation (Goldsteen et al., arXiv 2007.13086)."""
 
     component: ClassVar[str] = "components.anonymization.guided:anonymise"
     precheck: ClassVar[str] = "components.anonymization.guided:precheck"
     needs_model: ClassVar[bool] = True
     name: Literal["guided"] = "guided"
-    k: int = Field(default=5, ge=2, description="least rows (persons) in a class")
-    criteria: list[Criterion] = Field(
-        default=[], description="what every class must satisfy; a k here wins over k above"
-    )
     surrogate: Literal["quasi_identifiers", "all"] = Field(
         default="quasi_identifiers", description="columns the surrogate tree grows on"
     )
@@ -75,3 +73,143 @@ class Guided(AnonymizationDeclaration):
     missing: Literal["own_value", "ignore", "refuse"] = Field(
         default="own_value", description="missing quasi-identifiers: a value of their own, left aside, or refused"
     )
+
+
+class Suppressing(Method):
+    """What methods take that suppress the rows of violating classes."""
+
+    suppression_limit: Share = Field(default=0.0, description="largest share of rows that may be suppressed")
+    suppressed_rows: Literal["star", "drop"] = Field(
+        default="star", description="suppressed rows show * on every quasi-identifier, or are left out"
+    )
+
+
+class LevelRange(Contract):
+    """Levels of one hierarchy that a search may use."""
+
+    min: int = Field(default=0, ge=0, description="lowest level")
+    max: int | None = Field(default=None, ge=0, description="highest level; the hierarchy's last one without it")
+
+
+class LatticeOptions(Contract):
+    """How a lattice is searched."""
+
+    quality: Literal["loss", "precision", "entropy", "discernibility", "average_class_size", "ambiguity"] = Field(
+        default="loss", description="what the best level vector loses least of"
+    )
+    weights: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        default={}, description="weight of a quasi-identifier in quality; 1 unless named"
+    )
+    levels: dict[str, LevelRange] = Field(default={}, description="levels that a quasi-identifier may take")
+    local_recoding: bool = Field(
+        default=False, description="search again on the rows that would be suppressed, until none can be saved"
+    )
+    exact_nodes: int = Field(
+        default=1_000_000, ge=1, description="largest lattice that is searched until the optimum is proved"
+    )
+    bounded_nodes: int = Field(default=2_000, ge=1, description="most nodes tried on a larger lattice")
+    bounded_seconds: float = Field(default=120.0, gt=0, description="most seconds spent on a larger lattice")
+
+
+class Lattice(LatticeOptions, Suppressing):
+    """Optimal full-domain generalisation with record suppression, over the lattice of level vectors."""
+
+    component: ClassVar[str] = "components.anonymization.lattice:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.lattice:precheck"
+    needs_hierarchies: ClassVar[bool] = True
+    name: Literal["lattice"] = "lattice"
+    encode_numbers: Literal["midpoint", "code", "one_hot"] = Field(
+        default="midpoint", description="how a model sees a generalised number or date"
+    )
+    encode_categories: Literal["one_hot", "code"] = Field(
+        default="one_hot", description="how a model sees a generalised category"
+    )
+
+
+class MondrianOptions(Contract):
+    """How partitions are cut."""
+
+    weights: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        default={}, description="weight of a quasi-identifier when a cut is chosen; 1 unless named"
+    )
+
+
+class Mondrian(MondrianOptions, Suppressing):
+    """Multidimensional partitioning at medians (LeFevre et al. 2006), which recodes locally."""
+
+    component: ClassVar[str] = "components.anonymization.mondrian:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.mondrian:precheck"
+    name: Literal["mondrian"] = "mondrian"
+    missing: Literal["own_value", "refuse"] = Field(
+        default="own_value", description="missing quasi-identifiers: a value of their own, or refused"
+    )
+
+
+class Step(Contract):
+    """Base of the steps of a pipeline."""
+
+    columns: list[str] = Field(min_length=1, description="quasi-identifiers that the step may change")
+
+
+class TopBottom(Step):
+    """Top and bottom coding: values beyond a bound are published as that bound or beyond."""
+
+    name: Literal["top_bottom"] = "top_bottom"
+    bottom: float | str | None = Field(default=None, description="values below are published as ``<= bottom``")
+    top: float | str | None = Field(default=None, description="values above are published as ``>= top``")
+
+
+class Microaggregate(Step):
+    """Replace numbers by the mean, median or mode of groups of at least `size` similar rows."""
+
+    name: Literal["microaggregate"] = "microaggregate"
+    size: int = Field(default=5, ge=2, description="least rows in a group")
+    function: Literal["mean", "median", "mode"] = Field(default="mean", description="what a group's rows get")
+
+
+class SuppressColumns(Step):
+    """Attribute suppression: every cell becomes ``*``."""
+
+    name: Literal["suppress"] = "suppress"
+
+
+class Generalise(Step):
+    """Put columns on one level of their hierarchies."""
+
+    name: Literal["generalise"] = "generalise"
+    level: int = Field(ge=0)
+
+
+class LatticeStep(LatticeOptions, Step):
+    """Search the lattice of these columns."""
+
+    name: Literal["lattice"] = "lattice"
+
+
+class MondrianStep(MondrianOptions, Step):
+    """Partition on these columns."""
+
+    name: Literal["mondrian"] = "mondrian"
+
+
+PipelineStep = Annotated[
+    TopBottom | Microaggregate | SuppressColumns | Generalise | LatticeStep | MondrianStep, Field(discriminator="name")
+]
+
+
+class Pipeline(Suppressing):
+    """Several steps on different columns, in order; the criteria are measured once, on the whole."""
+
+    component: ClassVar[str] = "components.anonymization.pipeline:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.pipeline:precheck"
+    name: Literal["pipeline"] = "pipeline"
+    steps: list[PipelineStep] = Field(min_length=1, description="what is done, in this order")
+
+
+class Transform(Suppressing):
+    """Apply a transformation that was agreed before, and measure the criteria anew."""
+
+    component: ClassVar[str] = "components.anonymization.transform:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.transform:precheck"
+    name: Literal["transform"] = "transform"
+    path: str = Field(description="transformation.json of an earlier run")

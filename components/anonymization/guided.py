@@ -1,6 +1,6 @@
 """Model-guided anonymisation (Goldsteen et al., arXiv 2007.13086): classes follow what a model says about the rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,20 @@ import pandas as pd
 from components.anonymization.coding import Attribute, BoolArray, IntArray, encode, joined
 from components.anonymization.criteria import most_frequent, tally
 from components.anonymization.declarations import Guided
-from components.anonymization.measurement import Measurement, measure, measure_classes
+from components.anonymization.measurement import measure_classes
+from components.anonymization.publishing import Decided, publish, quasi_identifiers
 from components.anonymization.ranges import covering
-from components.anonymization.release import Release
+from components.anonymization.release import Given, Release
 from components.anonymization.representatives import Published, actual, counted, medoid, middle
-from components.anonymization.requirements import Requirement, bound, least_k, refuse_the_impossible
+from components.anonymization.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.surrogate import Predictions, agreement, collapse, grow, read_predictions
 from components.data.table import Table
-from schemas.dataset import Column, DatasetSchema, Role, released
-from schemas.faults import ConfigurationError, DataError, Fault, GoalError
+from schemas.dataset import DatasetSchema
+from schemas.faults import ConfigurationError, DataError, Fault
 from schemas.wording import listed
 
 
-def anonymise(params: Guided, table: Table, predictions: npt.ArrayLike, seed: int) -> Release:
+def anonymise(params: Guided, table: Table, given: Given) -> Release:
     """Give rows that a model treats alike one common tuple on the quasi-identifiers.
 
     A surrogate decision tree learns the model's predictions with at least k rows in a leaf. Leaves are folded until
@@ -34,11 +35,10 @@ def anonymise(params: Guided, table: Table, predictions: npt.ArrayLike, seed: in
     params : Guided
     table : Table
         The rows to release; k counts persons where the schema's subject id is a column of it. Is not written to.
-    predictions : array_like, shape (n,) or (n, outputs)
-        The original model's predictions on these rows: numbers to come close to (real ones, such as probabilities,
-        and whole ones when the schema's task is regression), or else classes to hit.
-    seed : int
-        In [0, 2**32); decides between columns that split equally well.
+    given : Given
+        Its ``predictions`` are the original model's on these rows: numbers to come close to (real ones, such as
+        probabilities, and whole ones when the schema's task is regression), or else classes to hit. Its ``seed``
+        decides between columns that split equally well.
 
     Returns
     -------
@@ -55,27 +55,24 @@ def anonymise(params: Guided, table: Table, predictions: npt.ArrayLike, seed: in
         The schema has no quasi-identifier, or parameters and predictions don't go together.
     """
     frame, schema = table.frame, table.schema
-    requirements = precheck(params, table)
-    quasi_identifiers = encode(frame, _present(table, "quasi_identifier"))
-    said = read_predictions(predictions, len(frame), numbers=_are_numbers(schema, predictions))
+    requirements = precheck(params, table, given)
+    units = encode(frame, quasi_identifiers(table))
+    before = measure_classes(units, frame, schema)
+    if given.predictions is None:
+        raise TypeError("the guided method needs the model's predictions")
+    said = read_predictions(given.predictions, len(frame), numbers=_are_numbers(schema, given.predictions))
     _check_medoid(params, said)
 
-    before = measure_classes(quasi_identifiers, frame, schema)
-    units = joined(quasi_identifiers)
+    units = joined(units)
     splits = units if params.surrogate == "quasi_identifiers" else units + _other_features(table)
-    classes, facts = _divide(params, splits, said, requirements, seed)
+    classes, facts = _divide(params, splits, said, requirements, given.seed)
     columns = _publish(params, units, classes, said)
     facts |= _transformation(params, splits, columns)
-    del quasi_identifiers, units, splits  # measuring needs the room
-
-    release, training = _tables(table, columns)
-    identities = frame[schema.subject_id] if schema.subject_id in frame.columns else None
-    after = measure(release.frame, release.schema, frame, persons=identities)
-    _refuse_missed(requirements, after)
-    return Release(release, training, facts, before, after, after.suppressed)
+    del units, splits  # measuring needs the room
+    return publish(params, table, Decided(columns, facts), requirements, before)
 
 
-def precheck(params: Guided, table: Table) -> list[Requirement]:
+def precheck(params: Guided, table: Table, _given: Given) -> list[Requirement]:
     """Refuse what no division of the rows can reach, without any of the work; takes and raises as `anonymise`.
 
     Returns
@@ -86,22 +83,8 @@ def precheck(params: Guided, table: Table) -> list[Requirement]:
     if not len(table.frame):
         raise DataError(Fault("table", "0 rows; k is undefined", remedy="check the source, the split and dropped rows"))
     _check(params, table)
-    return _requirements(params, table)
-
-
-def _present(table: Table, role: Role) -> list[Column]:
-    return [column for column in table.schema.columns if column.role == role and column.name in table.frame.columns]
-
-
-def _requirements(params: Guided, table: Table) -> list[Requirement]:
-    """Bind the criteria to the table, and refuse what not even the whole table as one class meets."""
-    frame, schema = table.frame, table.schema
-    sensitive = {attribute.name: attribute for attribute in encode(frame, _present(table, "sensitive"))}
-    persons = None
-    if schema.subject_id is not None and schema.subject_id in frame.columns:
-        (persons,) = encode(frame, [schema.column(schema.subject_id)])
-    requirements = bound(params, len(frame), sensitive, persons)
-    refuse_the_impossible(requirements, len(frame))
+    requirements = required(params, table)
+    refuse_the_impossible(requirements, len(table.frame))
     return requirements
 
 
@@ -120,8 +103,7 @@ def _divide(
 
 
 def _check(params: Guided, table: Table) -> None:
-    quasi_identifiers = _present(table, "quasi_identifier")
-    if not quasi_identifiers:
+    if not quasi_identifiers(table):
         raise ConfigurationError(
             Fault("dataset.columns", "no quasi-identifier", remedy="give at least one column the role quasi_identifier")
         )
@@ -131,7 +113,7 @@ def _check(params: Guided, table: Table) -> None:
     index = table.frame.index
     places = index.to_numpy() if pd.api.types.is_integer_dtype(index.dtype) else np.arange(len(index))
     faults = []
-    for column in quasi_identifiers:
+    for column in quasi_identifiers(table):
         rows = (places[table.frame[column.name].isna().to_numpy()] + 1).tolist()
         if rows:
             faults.append(
@@ -165,8 +147,9 @@ def _check_medoid(params: Guided, said: Predictions) -> None:
 
 def _other_features(table: Table) -> list[Attribute]:
     """Return the features that are no quasi-identifiers, ready to split on."""
-    others = _present(table, "sensitive") + _present(table, "insensitive")
-    return joined(encode(table.frame, [column for column in others if column.name in table.schema.features]))
+    schema, frame = table.schema, table.frame
+    names = set(schema.features) - set(schema.quasi_identifiers)
+    return joined(encode(frame, [column for column in schema.columns if column.name in names & set(frame.columns)]))
 
 
 def _publish(params: Guided, units: Sequence[Attribute], classes: IntArray, said: Predictions) -> list[Published]:
@@ -192,41 +175,6 @@ def _in_majority(classes: IntArray, n_classes: int, said: Predictions) -> BoolAr
     labels = said.labels if said.labels is not None else np.zeros(len(classes), dtype=np.int64)
     counts = tally(classes, labels, n_classes, max(said.n_labels, 1))
     return np.asarray(most_frequent(counts)[classes] == labels)
-
-
-def _tables(table: Table, columns: Sequence[Published]) -> tuple[Table, Table]:
-    """Put the released cells in place, and their like in the original domain."""
-    generalised = [column.column.name for column in columns if column.generalised]
-    schema = released(table.schema, generalised)
-    kept = table.frame[[name for name in table.frame.columns if name in schema.names()]]
-    release = Table(_with_cells(kept, {column.column.name: column.cells for column in columns}), schema)
-    if not generalised:
-        return release, release
-    training = _with_cells(kept, {column.column.name: column.training for column in columns})
-    return release, Table(training, released(table.schema))
-
-
-def _with_cells(frame: pd.DataFrame, cells: Mapping[str, Any]) -> pd.DataFrame:
-    """Put arrays into columns without copying them."""
-    return frame.assign(**{name: pd.Series(array, index=frame.index, copy=False) for name, array in cells.items()})
-
-
-def _refuse_missed(requirements: Sequence[Requirement], after: Measurement) -> None:
-    """Never let out a table that misses what was asked of it."""
-    faults = []
-    for requirement in requirements:
-        where: Any = after if requirement.name == "k" else after.columns[requirement.column]
-        reached = float(getattr(where, requirement.name))
-        if not requirement.met(reached):
-            faults.append(
-                Fault(
-                    place=f"anonymization.criteria, {requirement.name}",
-                    problem=f"asks for {requirement.asked:g}; {reached:.6g} was measured on the release",
-                    remedy="nothing was published; please report this as an error of the method",
-                )
-            )
-    if faults:
-        raise GoalError(faults)
 
 
 def _transformation(params: Guided, splits: Sequence[Attribute], columns: Sequence[Published]) -> dict[str, Any]:

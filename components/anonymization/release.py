@@ -1,10 +1,41 @@
-"""What an anonymisation method hands on: the released table, and what was measured on it."""
+"""What an anonymisation method draws on beside the table, and what it hands on: a release with what was measured."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+import pandas as pd
+
+from components.anonymization.hierarchy import Hierarchy
 from components.anonymization.measurement import Measurement
 from components.data.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a method may draw on beside its parameters and the table.
+
+    Parameters
+    ----------
+    predictions : array_like, shape (n,) or (n, outputs), optional
+        The original model's predictions on the table's rows.
+    hierarchies : mapping of str to Hierarchy
+        Per quasi-identifier that declares one.
+    population : pandas.DataFrame, optional
+        The population that the table's persons are of: its quasi-identifiers, typed as the table's.
+    seed : int
+        In [0, 2**32); for methods that draw.
+    base : Path
+        What relative paths start from.
+    """
+
+    predictions: npt.ArrayLike | None = None
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    population: pd.DataFrame | None = None
+    seed: int = 0
+    base: Path = Path()
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +47,23 @@ class Release:
     table : Table
         What is published; its schema is ``released(schema, generalised columns)``.
     training : Table
-        The same rows in the original domain, told by `table` alone: what a model is retrained on. Where `table`
-        holds no generalised cells it is `table`.
+        The released rows that are not suppressed, as a model sees them: told by `table` and the transformation alone.
+        Where `table` holds neither generalised nor suppressed cells it is `table`.
     transformation : dict
         How the rows were changed: JSON-able aggregates, no cell values.
     before, after : Measurement
         Measured on the input table and on `table`.
     suppressed : int
-        Fully suppressed rows.
+        Suppressed rows, whether shown as ``*`` or left out.
+    nodes : pandas.DataFrame, optional
+        Every generalisation that a search looked at: levels, quality, criteria, suppressed rows, and what became of it.
+    seen : callable, optional
+        Brings another table of the same schema (test rows, rows to come) into the space of `training`; without it
+        that space is the original domain.
+    agreed : dict, optional
+        The transformation in the form that `transform` applies to another table.
+    warnings : tuple of str
+        What a user should know, without cell values.
     """
 
     table: Table
@@ -32,3 +72,7 @@ class Release:
     before: Measurement
     after: Measurement
     suppressed: int
+    nodes: pd.DataFrame | None = None
+    seen: Callable[[Table], Table] | None = None
+    agreed: dict[str, Any] | None = None
+    warnings: tuple[str, ...] = ()

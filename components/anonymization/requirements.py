@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from components.anonymization.coding import Attribute, BoolArray, FloatArray, IntArray
+from components.anonymization.coding import Attribute, BoolArray, FloatArray, IntArray, encode
 from components.anonymization.criteria import (
     Counts,
     distinct,
@@ -15,7 +16,9 @@ from components.anonymization.criteria import (
     sizes,
     tally,
 )
-from components.anonymization.declarations import Criterion, Guided, K, LDistinct, LEntropy, T
+from components.anonymization.criterion_declarations import Criterion, K, KMap, LDistinct, LEntropy, T
+from components.anonymization.declarations import Method
+from components.data.table import Table
 from schemas.faults import ConfigurationError, Fault, GoalError
 
 Score = Callable[[Counts], FloatArray]
@@ -41,6 +44,12 @@ class Requirement:
         How many values there are.
     score : callable
         The figure of each class.
+    absorbing : bool
+        Whether a class that meets it goes on meeting it, whatever class it is merged with: then more generalisation
+        never suppresses more rows, and a search may prune by it under any suppression limit.
+    monotone : bool
+        Whether a merged class is never worse than the worst of its parts: then a search may prune by it where
+        nothing is suppressed.
     """
 
     name: str
@@ -49,6 +58,8 @@ class Requirement:
     codes: IntArray
     n_codes: int
     score: Score
+    absorbing: bool = False
+    monotone: bool = True
 
     def counts(self, classes: IntArray, n_classes: int) -> Counts:
         """Count this criterion's values in classes of rows."""
@@ -59,6 +70,10 @@ class Requirement:
         if self.name == "t":
             return np.asarray(np.asarray(figures) <= self.asked + TOLERANCE)
         return np.asarray(np.asarray(figures) >= self.asked * (1 - TOLERANCE))
+
+    def reached(self, after: Any) -> float:
+        """Return what was measured of it on a table."""
+        return float(getattr(after if self.name == "k" else after.columns[self.column], self.name))
 
     def fault(self, reached: float) -> Fault:
         """Say that not even `reached`, the best there is, will do."""
@@ -71,19 +86,28 @@ class Requirement:
         )
 
 
-def least_k(params: Guided) -> int:
+def least_k(params: Method) -> int:
     """Return the k that holds: the largest among the criteria, else the method's own."""
     return max((criterion.k for criterion in params.criteria if isinstance(criterion, K)), default=params.k)
 
 
+def required(params: Method, table: Table) -> list[Requirement]:
+    """Bind a method's criteria to a table (see `bound`)."""
+    frame, schema = table.frame, table.schema
+    present = [column for column in schema.columns if column.name in frame.columns]
+    sensitive = encode(frame, [column for column in present if column.role == "sensitive"])
+    persons = encode(frame, [column for column in present if column.name == schema.subject_id])
+    return bound(params, len(frame), {one.name: one for one in sensitive}, persons[0] if persons else None)
+
+
 def bound(
-    params: Guided, rows: int, sensitive: Mapping[str, Attribute], persons: Attribute | None
+    params: Method, rows: int, sensitive: Mapping[str, Attribute], persons: Attribute | None
 ) -> list[Requirement]:
     """Bind the criteria to a table.
 
     Parameters
     ----------
-    params : Guided
+    params : Method
         Its ``criteria``; k is always among what is returned.
     rows : int
         Rows of the table.
@@ -99,12 +123,12 @@ def bound(
     """
     k = float(least_k(params))
     if persons is None:
-        found = [Requirement("k", "", k, np.zeros(rows, dtype=np.int8), 1, sizes)]
+        found = [Requirement("k", "", k, np.zeros(rows, dtype=np.int8), 1, sizes, absorbing=True)]
     else:
-        found = [Requirement("k", persons.name, k, *persons.own_value(), distinct)]
+        found = [Requirement("k", persons.name, k, *persons.own_value(), distinct, absorbing=True)]
     faults: list[Fault] = []
     for number, criterion in enumerate(params.criteria):
-        if isinstance(criterion, K):
+        if isinstance(criterion, (K, KMap)):
             continue
         column = criterion.column
         if column is None and len(sensitive) == 1:
@@ -165,7 +189,7 @@ def _on_column(criterion: Criterion, column: str, attribute: Attribute) -> Requi
     codes, size = attribute.own_value()
     match criterion:
         case LDistinct():
-            return Requirement(criterion.name, column, float(criterion.l), codes, size, distinct)
+            return Requirement(criterion.name, column, float(criterion.l), codes, size, distinct, absorbing=True)
         case LEntropy():
             return Requirement(criterion.name, column, criterion.l, codes, size, entropy)
         case T():

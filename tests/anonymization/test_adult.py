@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from components.anonymization import anonymise
+from components.anonymization import Given
 from components.anonymization.declarations import Guided
+from components.anonymization.guided import anonymise
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 
@@ -59,7 +60,9 @@ def losses(table: Table, params: Guided, seeds: Iterable[int]) -> list[float]:
         model = DecisionTreeClassifier(min_samples_leaf=10, random_state=seed)
         model.fit(inputs(train), train[TARGET].astype(str))
         raw = np.mean(model.predict(inputs(test)) == truth)
-        released = anonymise(params, Table(train, table.schema), model.predict(inputs(train)), seed).training.frame
+        released = anonymise(
+            params, Table(train, table.schema), Given(predictions=model.predict(inputs(train)), seed=seed)
+        ).training.frame
         sizes = released.groupby(table.schema.quasi_identifiers, dropna=False, observed=True).size()
         assert sizes.min() >= params.k
         model.fit(inputs(released), released[TARGET].astype(str))
@@ -74,5 +77,5 @@ def test_a_model_retrained_on_the_release_keeps_its_accuracy(adult: Table, k: in
 
 def test_a_label_driven_release_is_reported_as_disclosing(adult: Table):
     said = adult.frame[TARGET].astype(str).to_numpy()
-    after = anonymise(Guided(k=10), adult, said, 0).after
+    after = anonymise(Guided(k=10), adult, Given(predictions=said)).after
     assert (after.k >= 10, after.columns[TARGET].l_distinct, after.columns[TARGET].alpha) == (True, 1, 1.0)

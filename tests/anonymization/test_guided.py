@@ -5,13 +5,14 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from components.anonymization import anonymise
+from components.anonymization import Given, Release, guided
 from components.anonymization.declarations import Guided
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
@@ -23,6 +24,10 @@ Slow = Callable[..., dict[str, Any]]
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 REPRESENTATIVES = ("median", "medoid", "range")
 MADE_UP = "ZZ-CANARY-7731"
+
+
+def anonymise(params: Guided, table: Table, predictions: npt.ArrayLike, seed: int) -> Release:
+    return guided.anonymise(params, table, Given(predictions=predictions, seed=seed))
 
 
 def rows_of(frame: pd.DataFrame):
@@ -416,7 +421,6 @@ def test_no_cell_value_is_in_what_is_said_about_a_release(make: Make, representa
 
 
 def test_an_error_of_the_method_lets_nothing_out(make: Make, monkeypatch: pytest.MonkeyPatch):
-    from components.anonymization import guided
 
     monkeypatch.setattr(guided, "_divide", lambda _, splits, *__: (np.arange(len(splits[0].codes)), {}))
     with pytest.raises(GoalError, match="nothing was published"):

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from components.anonymization import Release, anonymise
+from components.anonymization import Given, Release
 from components.anonymization.declarations import Guided
+from components.anonymization.guided import anonymise
 from components.data import Split, Table, canonical_order, read, split
 from components.data.declarations import Csv, Parquet
 from components.models import Model, build, load, reference_models, utility
@@ -115,7 +116,7 @@ class Done:
         said = self.fitted(self.parts.train).predict(self.parts.train.frame)
         params = self.composed.config.anonymization
         assert isinstance(params, Guided)
-        return anonymise(params, self.parts.train, said, seed)
+        return anonymise(params, self.parts.train, Given(predictions=said, seed=seed))
 
     def value(self, metric: str, scope: str = "", when: str = "", column: str = "") -> float:
         (found,) = (

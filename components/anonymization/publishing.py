@@ -1,0 +1,163 @@
+"""From what a method decided on each cell to a release: put in place, measured as it stands, refused if it misses."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from components.anonymization.coding import BoolArray
+from components.anonymization.declarations import Method, Suppressing
+from components.anonymization.measurement import SUPPRESSED, Measurement, measure
+from components.anonymization.ranges import texts
+from components.anonymization.release import Release
+from components.anonymization.representatives import Published
+from components.anonymization.requirements import Requirement
+from components.data.table import Table
+from schemas.dataset import Column, DatasetSchema, released
+from schemas.faults import Fault, GoalError
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a method decided on the cells of a table.
+
+    Parameters
+    ----------
+    columns : sequence of Published
+        The quasi-identifiers that were changed; others stay as they are.
+    facts : dict
+        The release's ``transformation``: how it was decided. JSON-able aggregates, no cell values.
+    suppressed : ndarray of bool, shape (n,), optional
+        Rows to suppress: `Suppressing.suppressed_rows` says whether they show ``*`` on every quasi-identifier or are
+        left out.
+    """
+
+    columns: Sequence[Published]
+    facts: dict[str, Any]
+    suppressed: BoolArray | None = None
+
+
+def publish(
+    params: Method,
+    table: Table,
+    decided: Decided,
+    requirements: Sequence[Requirement],
+    before: Measurement,
+    **handed_on: Any,
+) -> Release:
+    """Put the released cells in place, measure them, and never let out a table that misses what was asked of it.
+
+    Parameters
+    ----------
+    params : Method
+    table : Table
+        The table that was anonymised. Is not written to.
+    decided : Decided
+    requirements : sequence of Requirement
+        What the release must meet.
+    before : Measurement
+        Of `table`.
+    **handed_on
+        Further fields of `Release`. ``training`` is the released rows in the original domain unless it is given.
+
+    Raises
+    ------
+    GoalError
+        The release misses a requirement: an error of the method, told before anything is written.
+    """
+    columns, gone = decided.columns, decided.suppressed
+    if gone is None:
+        gone = np.zeros(len(table.frame), dtype=np.bool_)
+    leave_out = isinstance(params, Suppressing) and params.suppressed_rows == "drop"
+    shown = list(columns) if leave_out else _starred(table, columns, gone)
+    generalised = [one.column.name for one in shown if one.generalised]
+    published = _put(table, {one.column.name: one.cells for one in shown}, generalised)
+    if leave_out and gone.any():
+        published = Table(published.frame[~gone], published.schema)
+    if "training" not in handed_on:
+        changed = bool(generalised) or gone.any()
+        handed_on["training"] = _original_domain(table, columns, gone) if changed else published
+    schema = table.schema
+    identities = table.frame[schema.subject_id] if schema.subject_id in table.frame.columns else None
+    if identities is not None and leave_out:
+        identities = identities[~gone]
+    after = measure(published.frame, published.schema, table.frame, persons=identities)
+    refuse_missed(requirements, after)
+    return Release(
+        table=published,
+        transformation=decided.facts,
+        before=before,
+        after=after,
+        suppressed=int(np.count_nonzero(gone)),
+        **handed_on,
+    )
+
+
+def refuse_missed(requirements: Sequence[Requirement], after: Measurement) -> None:
+    """Raise ``GoalError`` where a measured table misses a requirement."""
+    faults = []
+    for requirement in requirements:
+        reached = requirement.reached(after)
+        if not requirement.met(reached):
+            faults.append(
+                Fault(
+                    place=f"anonymization.criteria, {requirement.name}",
+                    problem=f"asks for {requirement.asked:g}; {reached:.6g} was measured on the release",
+                    remedy="nothing was published; please report this as an error of the method",
+                )
+            )
+    if faults:
+        raise GoalError(faults)
+
+
+def quasi_identifiers(table: Table) -> list[Column]:
+    """Return the quasi-identifiers that are columns of the frame, in declared order."""
+    return [table.schema.column(name) for name in table.schema.quasi_identifiers if name in table.frame.columns]
+
+
+def with_cells(frame: pd.DataFrame, cells: Mapping[str, Any]) -> pd.DataFrame:
+    """Put arrays into columns without copying them."""
+    return frame.assign(**{name: pd.Series(array, index=frame.index, copy=False) for name, array in cells.items()})
+
+
+def _put(table: Table, cells: Mapping[str, Any], generalised: Sequence[str]) -> Table:
+    schema = released(table.schema, generalised)
+    kept = table.frame[_released_names(table, schema)]
+    return Table(with_cells(kept, cells), schema)
+
+
+def _released_names(table: Table, schema: DatasetSchema) -> list[str]:
+    return [name for name in table.frame.columns if name in schema.names()]
+
+
+def _starred(table: Table, columns: Sequence[Published], gone: BoolArray) -> list[Published]:
+    """Show ``*`` on every quasi-identifier of a suppressed row; a column that holds one is text."""
+    if not gone.any():
+        return list(columns)
+    decided = {one.column.name: one for one in columns}
+    shown = []
+    for column in quasi_identifiers(table):
+        one = decided.get(column.name)
+        cells = table.frame[column.name] if one is None else one.cells
+        labels = _as_text(cells, column, text=one is not None and one.generalised)
+        labels[gone] = SUPPRESSED
+        changed = float(np.mean(gone)) if one is None else one.changed
+        shown.append(Published(column, pd.array(labels, dtype="string"), None, changed, generalised=True))
+    return shown
+
+
+def _as_text(cells: Any, column: Column, *, text: bool) -> Any:
+    """Return cells as an array of text, None where missing."""
+    series = pd.Series(cells)
+    there = series.notna().to_numpy()
+    labels = np.full(len(series), None, dtype=object)
+    known = series[there]
+    labels[there] = known.astype(object).to_numpy() if text else texts(known.array, column)
+    return labels
+
+
+def _original_domain(table: Table, columns: Sequence[Published], gone: BoolArray) -> Table:
+    training = _put(table, {one.column.name: one.training for one in columns}, [])
+    return Table(training.frame[~gone], training.schema) if gone.any() else training
