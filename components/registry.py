@@ -44,6 +44,10 @@ KINDS: dict[str, dict[str, str]] = {
     "anonymization": {
         "none": "components.registry:Absent",
         "guided": "components.anonymization.declarations:Guided",
+        "lattice": "components.anonymization.declarations:Lattice",
+        "mondrian": "components.anonymization.declarations:Mondrian",
+        "pipeline": "components.anonymization.declarations:Pipeline",
+        "transform": "components.anonymization.declarations:Transform",
     },
     "minimization": {"none": "components.registry:Absent"},
     "federation": {"none": "components.registry:Absent"},

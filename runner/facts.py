@@ -10,7 +10,6 @@ import pandas as pd
 from components.anonymization import Measurement, Release
 from components.data import InputFact, Reading, Split, Table, UnfitTableError
 from components.models import Model, utility
-from schemas.dataset import DatasetSchema
 from schemas.faults import DataError
 from schemas.tables import Metric
 
@@ -78,6 +77,14 @@ def privacy_metrics(found: Measurement, when: Literal["before", "after"]) -> lis
     ]
 
 
+def quality_metrics(release: Release) -> list[Metric]:
+    """Return what a method says it lost, as rows of metrics.csv."""
+    said = release.transformation
+    return [
+        Metric(stage="anonymization", metric=name, when="after", value=said[name]) for name in ("loss",) if name in said
+    ]
+
+
 def utility_metrics(scope: str, model: Model, parts: Split) -> tuple[list[Metric], list[str]]:
     """Measure a model on raw train and test rows.
 
@@ -107,21 +114,17 @@ def disclosures(after: Measurement) -> list[str]:
     ]
 
 
-def unused_hierarchies(schema: DatasetSchema, method: Any) -> list[str]:
-    """Say which declared hierarchies a method that needs none leaves aside."""
-    declared = [column.name for column in schema.used if column.hierarchy is not None]
-    if not declared or method.needs_hierarchies:
-        return []
-    return [f"the method {method.name} uses no hierarchy: those of {', '.join(map(repr, declared))} have no effect"]
-
-
 def rows_and_columns(reading: Reading, parts: Split, release: Release) -> dict[str, Any]:
     """Account for every row and column between the source and the release (field 10 of the record)."""
     schema, released = reading.table.schema, release.table.frame
     gone = [name for name in reading.table.frame.columns if name not in released.columns]
+    left_out = len(parts.train.frame) - len(released)
     return {
         "rows_out": len(released),
-        "dropped_rows": {"held out for testing": len(parts.test.frame)},
+        "dropped_rows": {
+            "held out for testing": len(parts.test.frame),
+            **({"suppressed": left_out} if left_out else {}),
+        },
         "columns_out": list(released.columns),
         "dropped_columns": {name: f"role {schema.column(name).role}" for name in gone},
     }

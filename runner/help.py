@@ -52,10 +52,11 @@ def _groups(options: Options) -> list[str]:
             empty.append(group)
             continue
         marked = " ".join(f"{name}*" if name == chosen.get(group) else name for name in names)
+        shown = group if group in chosen else f"+{group}"  # what no default names is added with a plus
         lines += textwrap.wrap(
             marked,
             WIDTH,
-            initial_indent=f"  {group:<{INDENT - 2}}",
+            initial_indent=f"  {shown:<{INDENT - 3}} ",
             subsequent_indent=" " * INDENT,
             break_on_hyphens=False,
         )

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,16 @@ import numpy as np
 import yaml
 
 from components.anonymization import Given, Release, measure
+from components.anonymization.hierarchy_checks import check_coverage
+from components.anonymization.population import refuse_strangers
+from components.anonymization.sensitive import table_counts
 from components.data import Reading, Split, Table, canonical_order, header, read, split
 from components.models import Model, build, reference_models
 from components.randomness import derived_seed
 from components.registry import load
+from runner import canonical
 from runner.compose import Composed
+from runner.exposure import exposure
 from runner.facts import (
     FAULTS,
     NOT_CLAIMED,
@@ -24,12 +29,13 @@ from runner.facts import (
     disclosures,
     failing_rows,
     privacy_metrics,
+    quality_metrics,
     rows_and_columns,
     unfit_sections,
-    unused_hierarchies,
     utility_metrics,
 )
 from runner.folder import Workspace
+from runner.given import read_given
 from runner.outcome import RECORD_NOTE
 from runner.plan import require_settings
 from runner.record import opening, reading_sections
@@ -37,6 +43,7 @@ from runner.recording import Run, StageNote, recording
 from runner.releasing import measure_written, refuse_identifiers, table_digest, write_table
 from runner.secrets import mask, mask_tree, secrets
 from runner.terminal import Screen, close, screen, summary
+from schemas.dataset import DatasetSchema
 from schemas.faults import DataError
 from schemas.table import validate
 from schemas.tables import Metric
@@ -145,14 +152,14 @@ def _told_where(workspace: Workspace) -> Iterator[None]:
 
 
 def _flow(job: Job) -> list[str]:
-    reading = _dataset(job)
-    parts = _split(job, reading.table)
+    reading, given = _dataset(job)
+    parts = _split(job, reading.table, given)
     original = _model(job, parts.train)
-    release = _anonymization(job, parts.train, original)
+    release = _anonymization(job, parts.train, original, given)
     retrained = _retraining(job, release)
     for stage in ("minimization", "federation"):
         job.skip(stage, f"{stage}={getattr(job.config, stage).name}")
-    _assessment(job, parts, {"original": original, "anonymized": retrained})
+    _assessment(job, parts, release, {"original": original, "anonymized": retrained})
     if release is not None:
         job.record.note(flow=rows_and_columns(reading, parts, release))
     return summary(
@@ -165,11 +172,12 @@ def _flow(job: Job) -> list[str]:
     )
 
 
-def _dataset(job: Job) -> Reading:
-    """Read the table, checked against its schema."""
+def _dataset(job: Job) -> tuple[Reading, Given]:
+    """Read the table, checked against its schema, and what the method draws on beside it, checked against the table."""
     config = job.config
     with job.stage("dataset") as note:
         require_settings(job.composed, header(config.dataset, config.dataset.source, job.composed.base))
+        given = read_given(job.composed, seed=derived_seed(config.seed, "anonymization"))
         try:
             reading = read(config.dataset, config.dataset.source, job.composed.base)
         except DataError as error:
@@ -183,18 +191,22 @@ def _dataset(job: Job) -> Reading:
         note.facts = {"rows": len(reading.table.frame), "columns": len(reading.table.frame.columns)}
         note.inputs = digests_of(reading.inputs)
         note.outputs = {"table": table_digest(reading.table)}
-    return reading
+        job.record.note(warnings=[f"{each}" for one in given.hierarchies.values() for each in one.warnings])
+        check_coverage(reading.table, given.hierarchies)
+    return reading, given
 
 
-def _split(job: Job, table: Table) -> Split:
+def _split(job: Job, table: Table, given: Given) -> Split:
     """Part train from test rows, and refuse what can't be reached on the train rows before any work is done."""
     with job.stage("split") as note:
         note.inputs = {"table": table_digest(table)}
         parts = split(table, job.config.seed)
         note.facts = {"train": len(parts.train.frame), "test": len(parts.test.frame)}
         note.outputs = {"train": table_digest(parts.train), "test": table_digest(parts.test)}
+        if given.population is not None:
+            refuse_strangers(parts.train, given.population)
         if precheck := getattr(job.config.anonymization, "precheck", ""):
-            load(precheck)(job.config.anonymization, parts.train, _given(job))
+            load(precheck)(job.config.anonymization, parts.train, given)
     return parts
 
 
@@ -212,7 +224,7 @@ def _model(job: Job, train: Table) -> Model | None:
     return model
 
 
-def _anonymization(job: Job, train: Table, original: Model | None) -> Release | None:
+def _anonymization(job: Job, train: Table, original: Model | None, given: Given) -> Release | None:
     """Anonymise the train rows, write them, and measure what was written."""
     config = job.config
     if config.anonymization.name == "none":
@@ -224,8 +236,8 @@ def _anonymization(job: Job, train: Table, original: Model | None) -> Release | 
         note.inputs = {"train": table_digest(train)}
         predictions = None if original is None else predicted(original, train)[0]
         anonymise = load(config.anonymization.component)
-        release: Release = anonymise(config.anonymization, train, _given(job, predictions))
-        refuse_identifiers(release, train)
+        release: Release = anonymise(config.anonymization, train, replace(given, predictions=predictions))
+        refuse_identifiers(release, train, getattr(config.anonymization, "identifiers", {}))
         checks = validate(release.table.frame, release.table.schema, what="release")
         written = write_table(release.table, job.record.path)
         after = measure_written(written, release, train)
@@ -234,27 +246,47 @@ def _anonymization(job: Job, train: Table, original: Model | None) -> Release | 
         for path in (written.parquet, written.csv):  # declared when measured, so that no failed run keeps them
             job.record.output(path, release="releasable", rows=len(release.table.frame))
         note.outputs = {"release": table_digest(release.table)}
-        note.facts = {"k": after.k, "classes": after.classes, "suppressed": after.suppressed}
+        _write_how(job, release, train)
+        exposed = exposure(train, release, given, config.dataset.population)
+        path = job.record.path("anonymization/subset_risk.csv")
+        exposed.subsets.to_csv(path, index=False, lineterminator="\n")
+        job.record.output(path, release="internal", rows=len(exposed.subsets))
+        note.facts = {"k": after.k, "classes": after.classes, "suppressed": release.suppressed}
         job.record.note(
             anonymization={
                 "method": config.anonymization.name,
                 "parameters": config.anonymization.model_dump(),
                 "transformation": release.transformation,
                 "suppressed": release.suppressed,
-                "before": asdict(release.before),
-                "after": asdict(after),
+                "before": {**asdict(release.before), **exposed.before},
+                "after": {**asdict(after), **exposed.after},
             },
             validation=[{**asdict(check), "table": "release"} for check in checks],
-            warnings=[*disclosures(after), *unused_hierarchies(train.schema, config.anonymization)],
+            warnings=[*release.warnings, *disclosures(after)],
         )
-        job.measured([*privacy_metrics(release.before, "before"), *privacy_metrics(after, "after")])
+        figures = [*privacy_metrics(release.before, "before"), *privacy_metrics(after, "after")]
+        job.measured([*figures, *exposed.metrics, *quality_metrics(release)])
     return release
 
 
-def _given(job: Job, predictions: np.ndarray | None = None) -> Given:
-    """Return what a method may draw on beside the table."""
-    seed = derived_seed(job.config.seed, "anonymization")
-    return Given(predictions=predictions, seed=seed, base=job.composed.base)
+def _write_how(job: Job, release: Release, train: Table) -> None:
+    """Write every generalisation that was tried, the transformation in the form that others can apply, and counts.
+
+    With the counts of sensitive values, the release alone is enough to check what compares it with the whole table.
+    """
+    counts = table_counts(release.table.frame, release.table.schema, train.frame)
+    if len(counts):
+        path = job.record.path("anonymization/sensitive_counts.csv")
+        counts.to_csv(path, index=False, lineterminator="\n")
+        job.record.output(path, release="internal", rows=len(counts))
+    if release.nodes is not None:
+        path = job.record.path("anonymization/nodes.csv")
+        release.nodes.to_csv(path, index=False, lineterminator="\n")
+        job.record.output(path, release="internal", rows=len(release.nodes))
+    if release.agreed is not None:
+        path = job.record.path("anonymization/transformation.json")
+        path.write_bytes(canonical.dumps(canonical.plain(release.agreed)))
+        job.record.output(path, release="releasable")
 
 
 def _retraining(job: Job, release: Release | None) -> Model | None:
@@ -263,14 +295,14 @@ def _retraining(job: Job, release: Release | None) -> Model | None:
         job.skip("retraining", "no release to train on" if release is None else "model=none")
         return None
     with job.stage("retraining") as note:
-        model = _fitted(job, release.training)
+        model = _fitted(job, release.training, None if release.seen is None else release.training.schema)
         note.inputs = {"training": table_digest(release.training)}
         note.outputs = {path.name: sha256(path.read_bytes()).hexdigest() for path in _save(job, model, raw=False)}
     return model
 
 
-def _assessment(job: Job, parts: Split, models: dict[str, Model | None]) -> None:
-    """Measure every model, and the two reference lines, on the same raw rows."""
+def _assessment(job: Job, parts: Split, release: Release | None, models: dict[str, Model | None]) -> None:
+    """Measure every model, and the two reference lines, on the same rows; each sees them as it was taught to."""
     if job.config.model.name == "none":
         job.skip("assessment", "model=none")
         return
@@ -280,9 +312,18 @@ def _assessment(job: Job, parts: Split, models: dict[str, Model | None]) -> None
         fitted = {scope: line.fit(parts.train) for scope, line in lines.items()}
         for scope, model in {**fitted, **models}.items():
             if model is not None:
-                metrics, warnings = utility_metrics(scope, model, parts)
+                metrics, warnings = utility_metrics(
+                    scope, model, _seen(parts, release) if scope == "anonymized" else parts
+                )
                 job.measured(metrics)
                 job.record.note(warnings=warnings)
+
+
+def _seen(parts: Split, release: Release | None) -> Split:
+    """Return the rows as the retrained model sees them."""
+    if release is None or release.seen is None:
+        return parts
+    return Split(train=release.seen(parts.train), test=release.seen(parts.test))
 
 
 def predicted(model: Model, table: Table) -> tuple[np.ndarray, str]:
@@ -297,8 +338,10 @@ def predicted(model: Model, table: Table) -> tuple[np.ndarray, str]:
     return predictions, sha256(repr(found.tolist()).encode()).hexdigest()
 
 
-def _fitted(job: Job, table: Table) -> Model:
-    model = build(job.config.model, job.config.dataset, job.config.seed, learn=job.config.encoder.learn).fit(table)
+def _fitted(job: Job, table: Table, schema: DatasetSchema | None = None) -> Model:
+    """Fit the configured model; `schema` says what it sees where that is not the dataset's own."""
+    made = build(job.config.model, schema or job.config.dataset, job.config.seed, learn=job.config.encoder.learn)
+    model = made.fit(table)
     job.record.note(warnings=list(model.notes))
     return model
 

@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ def require_settings(composed: Composed, header: "Header") -> None:
 
 def _level2(composed: Composed, header: "Header") -> list[tuple[type[RunnerError], list[Fault]]]:
     return [
-        (ConfigurationError, _estimator_faults(composed)),
+        (ConfigurationError, [*_estimator_faults(composed), *_key_faults(composed)]),
         (DataError, list(_column_faults(composed, header))),
         (GoalError, list(_k_faults(composed, header))),
     ]
@@ -96,6 +96,16 @@ def _estimator_faults(composed: Composed) -> list[Fault]:
     ]
 
 
+def _key_faults(composed: Composed) -> list[Fault]:
+    """Return what is wrong with the keys that pseudonyms are made with."""
+    identifiers = getattr(composed.config.anonymization, "identifiers", {})
+    if not identifiers:
+        return []
+    from components.anonymization.identifiers import check_keys
+
+    return check_keys(identifiers)
+
+
 def _k_faults(composed: Composed, header: "Header") -> Iterator[Fault]:
     """Yield the fault of a k that no class can reach, however the rows are grouped."""
     data = composed.config.dataset
@@ -122,6 +132,8 @@ def asked_k(method: Declaration) -> tuple[int | None, str]:
 
 def train_rows(rows: int, test: float) -> int:
     """Return how many rows `components.data.split` leaves to train on, where rows are parted one by one."""
+    if test == 0:
+        return rows
     return rows - min(max(1, round(rows * test)), rows - 1) if rows > 1 else 0
 
 
@@ -143,10 +155,45 @@ def plan(composed: Composed) -> int:
     data = composed.config.dataset
     found = header(data, data.source, composed.base)
     require_level2(composed, found)
-    lines = [*_table(composed, found), *_stages(composed, found), *_writing(composed), *_settings(composed)]
-    text = "\n".join(line for label, about in lines for line in _wrapped(label, about))
+    climbing, uncovered = _climbing(composed)
+    parts: list[Iterable[tuple[str, str]]] = [
+        _table(composed, found),
+        climbing,
+        _stages(composed, found),
+        _writing(composed),
+        _settings(composed),
+    ]
+    if uncovered is None:
+        parts.append([("checked", "configuration, columns, coverage, estimator and k against rows: no fault found")])
+    text = "\n".join(line for part in parts for label, about in part for line in _wrapped(label, about))
     say(mask(text, composed.secrets) + "\n")
+    if uncovered is not None:
+        raise uncovered
     return 0
+
+
+def _climbing(composed: Composed) -> tuple[list[tuple[str, str]], DataError | None]:
+    """Return what is to be said of hierarchies, and the error where they don't cover the table.
+
+    Coverage is the one thing that the plan has to read the whole table for.
+    """
+    from runner.given import read_given, uses_hierarchies
+
+    method, data = composed.config.anonymization, composed.config.dataset
+    if not uses_hierarchies(method):
+        return [], None
+    from components.anonymization.hierarchy_checks import check_coverage
+    from components.data import read
+    from runner.plan_hierarchies import hierarchy_lines, lattice_lines
+
+    given = read_given(composed)
+    table = read(data, data.source, composed.base).table
+    lines = [*hierarchy_lines(table, given), *lattice_lines(method, given.hierarchies, data.quasi_identifiers)]
+    try:
+        check_coverage(table, given.hierarchies)
+    except DataError as error:
+        return lines, error
+    return lines, None
 
 
 def _wrapped(label: str, text: str) -> list[str]:
@@ -230,7 +277,6 @@ def _settings(composed: Composed) -> Iterator[tuple[str, str]]:
         yield "overrides", " ".join(composed.overrides)
     for plugin in composed.plugins:
         yield "plugin", f"{plugin.kind} {plugin.name} of {plugin.distribution} {plugin.version}"
-    yield "checked", "configuration, columns, estimator and k against rows: no fault found"
 
 
 def _source(composed: Composed) -> str:

@@ -96,10 +96,13 @@ def opening(  # noqa: PLR0913  # one argument a fact; all are needed from the st
 def schema_digest(dataset: DatasetSchema) -> str:
     """Return the digest of a dataset schema without its source.
 
-    What the columns are does not depend on where the file lies; and a source can hold a password, of which no
-    record should give a digest.
+    What the columns are does not depend on where files lie; and a source can hold a password, of which no record
+    should give a digest.
     """
-    return canonical.digest({name: getattr(dataset, name) for name in DatasetSchema.model_fields if name != "source"})
+    elsewhere = {"source", "hierarchies", "population"}
+    return canonical.digest(
+        {name: getattr(dataset, name) for name in DatasetSchema.model_fields if name not in elsewhere}
+    )
 
 
 def reading_sections(reading: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Released tables on disk: written in an order that tells nothing, read back, and measured as they stand there."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -99,10 +99,19 @@ def _written(moments: pd.Series, column: Column) -> pd.Series:
     return pd.Series(moments.dt.strftime(pattern))
 
 
-def refuse_identifiers(release: Release, train: Table) -> None:
-    """Raise ``DataError`` where a method released a column that names persons or was to be dropped."""
+def refuse_identifiers(release: Release, train: Table, asked: Collection[str] = ()) -> None:
+    """Raise ``DataError`` where a method released a column that names persons or was to be dropped.
+
+    Parameters
+    ----------
+    release : Release
+    train : Table
+    asked : collection of str, optional
+        Identifiers that the configuration asks for, masked or pseudonymised: those that hold no cell of the table.
+    """
     schema = train.schema
-    hidden = {*schema.names("identifier", "drop"), schema.subject_id}
+    treated = {name for name in asked if not _shows(release.table.frame, train.frame, name)}
+    hidden = {*schema.names("identifier", "drop"), schema.subject_id} - treated
     faults = [
         Fault(
             f"column {name!r}",
@@ -114,6 +123,14 @@ def refuse_identifiers(release: Release, train: Table) -> None:
     ]
     if faults:
         raise DataError(faults)
+
+
+def _shows(release: pd.DataFrame, table: pd.DataFrame, name: str) -> bool:
+    """Tell whether a column of a release holds a cell of the same column of the table."""
+    if name not in release.columns or name not in table.columns:
+        return False
+    known = table[name].dropna().astype("string").unique()
+    return bool(release[name].dropna().astype("string").isin(known).any())
 
 
 def measure_written(written: Written, release: Release, train: Table) -> Measurement:
@@ -143,8 +160,18 @@ def measure_written(written: Written, release: Release, train: Table) -> Measure
     if as_text is None or not (as_text.equals(meant) and found.equals(meant)):
         raise RuntimeError("the release on disk is not the release that was written")
     subject = train.schema.subject_id
-    persons = None if subject is None else train.frame[subject].iloc[written.order]
-    return measure(found, release.table.schema, train.frame, persons=persons)
+    persons = None
+    if subject is not None:
+        places = train.frame.index.get_indexer(release.table.frame.index)  # a method may have left rows out
+        persons = train.frame[subject].iloc[places[written.order]]
+    return measure(
+        found,
+        release.table.schema,
+        train.frame,
+        persons=persons,
+        requirements=release.requirements,
+        fitting=None if release.fitting is None else release.fitting[written.order],
+    )
 
 
 def table_digest(table: Table) -> str:

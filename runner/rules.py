@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from components.anonymization import step_rules
+from runner import criteria_rules
 from runner.provenance import Layer, origin
 from runner.suggest import did_you_mean, nearest
 from runner.tree import Resolved, get, holds
@@ -112,6 +114,17 @@ def model_does_the_task(facts: Facts) -> Iterator[Fault]:
         )
 
 
+def model_has_test_rows(facts: Facts) -> Iterator[Fault]:
+    """Ask for rows to judge a model on."""
+    if facts.run.model.name != ABSENT and facts.data.split.test == 0:
+        yield Fault(
+            "dataset.split.test",
+            f"0 leaves no rows to judge the model {facts.run.model.name} on",
+            "more than 0 and less than 1",
+            "hold some rows out, or choose model=none",
+        )
+
+
 def target_is_complete(facts: Facts) -> Iterator[Fault]:
     """Ask that no row that is kept lacks the target."""
     column = _column(facts.data, facts.data.target)
@@ -156,52 +169,57 @@ def method_has_quasi_identifiers(facts: Facts) -> Iterator[Fault]:
 
 
 def method_has_hierarchies(facts: Facts) -> Iterator[Fault]:
-    """Ask for a hierarchy of every quasi-identifier where the method climbs them."""
-    if not getattr(type(facts.run.anonymization), "needs_hierarchies", False):
-        return
+    """Ask for a hierarchy of every quasi-identifier where the method as a whole climbs them."""
+    method = facts.run.anonymization
     sure = [name for name in facts.data.quasi_identifiers if name not in facts.doubted]
     bare = [name for name in sure if facts.data.column(name).hierarchy is None]
-    if bare:
+    if bare and getattr(type(method), "needs_hierarchies", False):
         yield Fault(
             "dataset.columns",
-            f"the method {facts.run.anonymization.name} needs a hierarchy for every quasi-identifier; "
-            f"without one: {listed(bare)}",
+            f"the method {method.name} needs a hierarchy for every quasi-identifier; without one: {listed(bare)}",
             remedy="give each a hierarchy, or choose anonymization=guided, which needs none",
         )
 
 
-def criteria_name_sensitive_columns(facts: Facts) -> Iterator[Fault]:
-    """Ask a criterion on sensitive values on which column, unless there is only one."""
-    if facts.doubted:
-        return
-    sensitive = facts.data.sensitive
-    for index, criterion in enumerate(_criteria(facts)):
-        if "column" not in type(criterion).model_fields:
+def identifiers_are_identifiers(facts: Facts) -> Iterator[Fault]:
+    """Ask that what is masked or pseudonymised is an identifier, and that no subject id is masked."""
+    known = facts.data.names("identifier")
+    for name, how in getattr(facts.run.anonymization, "identifiers", {}).items():
+        place = f"anonymization.identifiers.{name}"
+        if name in facts.doubted:
             continue
-        place = f"anonymization.criteria.{index}.column"
-        if not sensitive:
-            yield Fault(place, f"{criterion.name} needs a column with the role sensitive, and there is none")
-        elif criterion.column is None and len(sensitive) > 1:
-            yield Fault(place, f"{criterion.name} must name its column", _one_of(sensitive))
-        elif criterion.column is not None and criterion.column not in sensitive:
+        if name not in known:
             yield Fault(
                 place,
-                f"{criterion.column!r} is no sensitive column",
-                _one_of(sensitive),
-                did_you_mean(nearest(criterion.column, sensitive)),
+                "names no column with the role identifier",
+                _one_of(known) if known else "the dataset has no identifier",
+                did_you_mean(nearest(name, known)),
+            )
+        elif how.name == "mask" and name == facts.data.subject_id:
+            yield Fault(
+                f"{place}.name",
+                "the column is the subject id, and a mask would make one person of several",
+                "pseudonymise",
+                "pseudonymise it, or leave it out",
             )
 
 
-def criteria_are_given_once(facts: Facts) -> Iterator[Fault]:
-    """Refuse a criterion that is asked for twice on one column."""
-    seen = set()
-    for index, criterion in enumerate(_criteria(facts)):
-        column = getattr(criterion, "column", None)
-        if column is None and "column" in type(criterion).model_fields and len(facts.data.sensitive) == 1:
-            column = facts.data.sensitive[0]
-        if (criterion.name, column) in seen:
-            yield Fault(f"anonymization.criteria.{index}", f"{criterion.name} is asked for twice", remedy="keep one")
-        seen.add((criterion.name, column))
+def criteria_go_with_the_data(facts: Facts) -> Iterator[Fault]:
+    """Ask for criteria that the dataset's columns and population can be held to."""
+    criteria = _criteria(facts)
+    yield from criteria_rules.repeated(criteria, facts.data)
+    yield from criteria_rules.population_faults(criteria, facts.data)
+    if facts.doubted:
+        return
+    yield from criteria_rules.column_faults(criteria, facts.data)
+    yield from criteria_rules.distance_faults(criteria, facts.data)
+    yield from criteria_rules.unreachable(criteria, facts.data)
+
+
+def steps_fit_the_columns(facts: Facts) -> Iterator[Fault]:
+    """Ask that each step of a pipeline names quasi-identifiers that it can do something to."""
+    if not facts.doubted:
+        yield from step_rules.step_faults(getattr(facts.run.anonymization, "steps", []), facts.data)
 
 
 def k_is_given_once(facts: Facts) -> Iterator[Fault]:
@@ -256,12 +274,14 @@ RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (target_is_complete, frozenset({"dataset"})),
     (model_has_a_target, frozenset({"dataset", "model"})),
     (model_does_the_task, frozenset({"dataset", "model"})),
+    (model_has_test_rows, frozenset({"dataset", "model"})),
     (inputs_are_declared, frozenset({"dataset", "model", "encoder"})),
     (method_has_a_model, frozenset({"anonymization", "model"})),
     (method_has_quasi_identifiers, frozenset({"dataset", "anonymization"})),
     (method_has_hierarchies, frozenset({"dataset", "anonymization"})),
-    (criteria_name_sensitive_columns, frozenset({"dataset", "anonymization"})),
-    (criteria_are_given_once, frozenset({"dataset", "anonymization"})),
+    (identifiers_are_identifiers, frozenset({"dataset", "anonymization"})),
+    (criteria_go_with_the_data, frozenset({"dataset", "anonymization"})),
+    (steps_fit_the_columns, frozenset({"dataset", "anonymization"})),
     (k_is_given_once, frozenset({"anonymization"})),
     (privacy_noise_meets_no_learned_encoder, frozenset({"encoder", "dp"})),
 )

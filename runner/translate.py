@@ -1,7 +1,8 @@
 """What pydantic found wrong, as places of the tree and sentences of our own."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -88,7 +89,9 @@ def _element(annotation: Any) -> tuple[Any, tuple[Any, ...]] | None:
 
 
 def _tagged(annotation: Any) -> bool:
-    """Tell whether a type is a union whose members are told apart by their name."""
+    """Tell whether a type is a union, or one or null, whose members are told apart by their name."""
+    if get_origin(annotation) in (Union, UnionType):
+        return any(_tagged(part) for part in get_args(annotation))
     if get_origin(annotation) is not Annotated:
         return False
     return any(isinstance(part, FieldInfo) and part.discriminator for part in get_args(annotation)[1:])

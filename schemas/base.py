@@ -1,6 +1,17 @@
 """The base of every typed contract: strict, closed and immutable."""
 
-from pydantic import BaseModel, ConfigDict
+import unicodedata
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+
+def _nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+Text = Annotated[str, AfterValidator(_nfc)]
+"""Text in Unicode NFC, as the cells and headers it is compared with."""
 
 
 class Contract(BaseModel):

@@ -1,15 +1,15 @@
 """The dataset contract: where a table comes from, what its columns are and what each is to privacy."""
 
 import math
-import unicodedata
 from collections.abc import Collection
 from datetime import UTC, date, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictInt, field_validator, model_validator
+from pydantic import Field, StrictInt, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from schemas.base import Contract
+from schemas.base import Contract, Text
+from schemas.hierarchy import HierarchyDeclaration, misfits, written_out
 
 DType = Literal["integer", "number", "text", "category", "ordered", "boolean", "date", "datetime"]
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive", "drop"]
@@ -19,14 +19,6 @@ TEXT_LIKE: frozenset[str] = frozenset({"text", "category", "ordered"})
 
 NUMERIC: frozenset[str] = frozenset({"integer", "number"})
 TEMPORAL: frozenset[str] = frozenset({"date", "datetime"})
-
-
-def _nfc(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
-
-
-Text = Annotated[str, AfterValidator(_nfc)]
-"""Text in Unicode NFC, as the cells and headers it is compared with."""
 
 
 class Column(Contract):
@@ -45,12 +37,30 @@ class Column(Contract):
     unit: str | None = Field(default=None, description="unit of measurement")
     format: str | None = Field(default=None, description="strptime format of dates; ISO 8601 without it")
     description: str = Field(default="", description="what the column means")
-    hierarchy: str | dict[str, Any] | None = Field(default=None, description="generalisation hierarchy")
+    hierarchy: HierarchyDeclaration | None = Field(
+        default=None, description="generalisation hierarchy: a mapping, the name of a file, or * for a flat one"
+    )
     group: str | None = Field(
         default=None, description="one-hot columns of one attribute share a group and move together"
     )
     public: bool = Field(default=False, description="the values may be shown in messages")
     special_category: bool = Field(default=False, description="special category of personal data (GDPR art. 9)")
+
+    @field_validator("hierarchy", mode="before")
+    @classmethod
+    def _written_out(cls, hierarchy: object) -> object:
+        return written_out(hierarchy)
+
+    @field_validator("hierarchy")
+    @classmethod
+    def _goes_with_the_column(
+        cls, hierarchy: HierarchyDeclaration | None, info: ValidationInfo
+    ) -> HierarchyDeclaration | None:
+        if hierarchy is not None and "dtype" in info.data and "values" in info.data:
+            problems = "; ".join(misfits(hierarchy, info.data["dtype"], info.data["values"]))
+            if problems:
+                raise PydanticCustomError("hierarchy", "{problems}", {"problems": problems})
+        return hierarchy
 
     @model_validator(mode="after")
     def _fits_its_dtype(self) -> Self:
@@ -230,12 +240,14 @@ class DatasetSchema(Contract):
         return [name for name in seen if name not in {self.target, self.subject_id}]
 
 
-def released(schema: DatasetSchema, generalised: Collection[str] = ()) -> DatasetSchema:
+def released(
+    schema: DatasetSchema, generalised: Collection[str] = (), identifiers: Collection[str] = ()
+) -> DatasetSchema:
     """Derive the schema of a released table.
 
-    Identifiers, the subject id, columns with role ``drop`` and columns without a role are gone. A generalised column
-    is text without allowed values, bounds, format or unit. No quasi-identifier is unique any more, since a class
-    shares its values.
+    Identifiers, the subject id, columns with role ``drop`` and columns without a role are gone, but for the identifiers
+    that were asked to stay. A generalised column, and an identifier that stays, is text without allowed values, bounds,
+    format or unit. No quasi-identifier is unique any more, since a class shares its values.
 
     Parameters
     ----------
@@ -243,28 +255,32 @@ def released(schema: DatasetSchema, generalised: Collection[str] = ()) -> Datase
         Schema of the table that was anonymised.
     generalised : collection of str, optional
         Columns published as text such as ``[20, 29]``.
+    identifiers : collection of str, optional
+        Identifiers published masked or pseudonymised.
 
     Returns
     -------
     DatasetSchema
-        ``client`` and ``target`` are kept where their columns are (a generalised target is none).
+        ``client``, ``target`` and ``subject_id`` are kept where their columns are (a generalised target is none).
 
     Raises
     ------
     KeyError
-        When `generalised` names a column that the release doesn't have.
+        When `generalised` or `identifiers` names a column that the release doesn't have.
     """
-    kept = [column for column in schema.used if column.role != "identifier" and column.name != schema.subject_id]
+    hidden = {*schema.names("identifier"), schema.subject_id} - set(identifiers)
+    kept = [column for column in schema.used if column.name not in hidden]
     names = {column.name for column in kept}
-    if unknown := sorted(set(generalised) - names):
+    as_text = {*generalised, *identifiers}
+    if unknown := sorted(as_text - names):
         raise KeyError(f"not in the release: {', '.join(unknown)}")
     learnable = schema.target in names and schema.target not in generalised
     return schema.model_copy(
         update={
-            "columns": [_released_column(column, generalised=column.name in generalised) for column in kept],
+            "columns": [_released_column(column, generalised=column.name in as_text) for column in kept],
             "target": schema.target if learnable else None,
             "task": schema.task if learnable else None,
-            "subject_id": None,
+            "subject_id": schema.subject_id if schema.subject_id in names else None,
             "client": schema.client if schema.client in names else None,
         }
     )

@@ -7,13 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.anonymization.measurement import Disclosure, Measurement, measure
+    from components.anonymization.disclosure import Disclosure
+    from components.anonymization.measurement import Measurement, measure
     from components.anonymization.release import Given, Release
 
 __all__ = ["Disclosure", "Given", "Measurement", "Release", "measure"]
 
 _HOMES = {
-    "Disclosure": "measurement",
+    "Disclosure": "disclosure",
     "Given": "release",
     "Measurement": "measurement",
     "Release": "release",

@@ -17,6 +17,7 @@ from schemas.dataset import NUMERIC, TEMPORAL, Column
 IntArray = npt.NDArray[np.signedinteger[Any]]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
+TextArray = npt.NDArray[np.object_]
 Kind = Literal["number", "ordered", "nominal"]
 
 MISSING = -1

@@ -1,8 +1,8 @@
-"""Privacy criteria as small functions over counts of values in classes.
+"""Privacy criteria as small functions over counts of values in classes: those that look at a class alone.
 
-All that any criterion here needs is how often each value occurs in each class, so that a search never has to see
-the rows again: merging classes is adding up counts. Every function returns one figure per class. Each is monotone
-under merging: the figure of a merged class is never worse than that of its worst part.
+All that any criterion needs is how often each value occurs in each class, so that a search never has to see the rows
+again: merging classes is adding up counts. Every function returns one figure per class. Each is monotone under
+merging: the figure of a merged class is never worse than that of its worst part.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Counts:
     @property
     def starts(self) -> IntArray:
         """Position of each class's first entry, shape (n_classes,)."""
-        return np.searchsorted(self.classes, np.arange(self.n_classes))
+        return np.flatnonzero(np.diff(self.classes, prepend=-1))
 
 
 def tally(classes: IntArray, codes: IntArray, n_classes: int, n_codes: int, weights: IntArray | None = None) -> Counts:
@@ -107,62 +107,28 @@ def most_frequent(counts: Counts) -> IntArray:
     return np.asarray(span - 1 - best % span, dtype=np.int64)
 
 
-def equal_distance(counts: Counts, table: FloatArray) -> FloatArray:
-    """Earth mover's distance of each class to the table when all values are equally far apart (Li et al. 2007, 4.1).
+def recursive(counts: Counts, l: int) -> FloatArray:
+    """Return the c that recursive (c, l)-diversity must exceed in each class (Machanavajjhala et al. 2007, 4).
 
     Parameters
     ----------
     counts : Counts
-    table : ndarray of float, shape (n_codes,)
-        Share of each value in the table.
+    l : int
+        At least 2.
 
     Returns
     -------
     ndarray of float, shape (n_classes,)
-        In [0, 1]: half the sum of absolute differences.
+        ``r1 / (r_l + ... + r_m)``, the counts of a class from the largest down: the infimum of all c with
+        ``r1 < c * (r_l + ... + r_m)``. Infinite where a class holds fewer than l values.
     """
-    expected = table[counts.codes]
-    found = counts.counts / sizes(counts)[counts.classes]
-    absent = 1.0 - counts.total(expected)  # the table's share of what the class lacks
-    return np.asarray(np.clip((counts.total(np.abs(found - expected)) + absent) / 2.0, 0.0, 1.0), dtype=np.float64)
+    largest = np.maximum.reduceat(counts.counts, counts.starts)
+    rest = sizes(counts) - (largest if l == 2 else _sum_of_largest(counts, l - 1))
+    return np.asarray(np.divide(largest, rest, out=np.full(counts.n_classes, np.inf), where=rest > 0), dtype=np.float64)
 
 
-def ordered_distance(counts: Counts, table: FloatArray) -> FloatArray:
-    """Earth mover's distance of each class to the table over ordered values (Li et al. 2007, section 4.1).
-
-    Neighbours among the values that occur are 1/(m-1) apart: the mean of |Q_i - P_i| over the m-1 steps of both
-    cumulative distributions.
-
-    Parameters
-    ----------
-    counts : Counts
-    table : ndarray of float, shape (n_codes,)
-        Share of each value in the table.
-
-    Returns
-    -------
-    ndarray of float, shape (n_classes,)
-        In [0, 1]; 0 when there is only one value.
-
-    Notes
-    -----
-    A class's cumulative share is constant between two of its values, and the table's never falls. On such a stretch
-    the sum of |Q - P_i| follows from running sums of P, split where P reaches Q: the cost is that of the entries
-    and not of classes times values.
-    """
-    steps = counts.n_codes - 1
-    if steps < 1:
-        return np.zeros(counts.n_classes)
-    below = np.cumsum(table)[:steps]
-    running = np.concatenate(([0.0], np.cumsum(below)))
-    starts = counts.starts
-    cumulative = np.cumsum(counts.counts)
-    before = cumulative[starts] - counts.counts[starts]
-    share = (cumulative - before[counts.classes]) / sizes(counts)[counts.classes]
-    end = np.append(counts.codes[1:], steps)
-    end[starts[1:] - 1] = steps
-    begin, end = np.minimum(counts.codes, steps), np.minimum(end, steps)
-    cross = np.clip(np.searchsorted(below, share), begin, end)
-    stretch = share * (2 * cross - begin - end) + running[begin] + running[end] - 2.0 * running[cross]
-    lead = running[np.minimum(counts.codes[starts], steps)]  # below a class's first value its share is 0
-    return np.asarray(np.clip((counts.total(stretch) + lead) / steps, 0.0, 1.0), dtype=np.float64)
+def _sum_of_largest(counts: Counts, number: int) -> FloatArray:
+    """Add up the `number` largest counts of each class."""
+    descending = np.lexsort((-counts.counts, counts.classes))
+    rank = np.arange(len(counts.counts)) - counts.starts[counts.classes]
+    return counts.total(np.where(rank < number, counts.counts[descending], 0))

@@ -39,6 +39,9 @@ class AnonymizationDeclaration(Declaration):
     """``"module:function"`` that takes what the method takes, and raises what is hopeless before any work."""
 
     needs_hierarchies: ClassVar[bool] = False
+    """Whether it can't do without a hierarchy for every quasi-identifier."""
+
+    uses_hierarchies: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
 
 
@@ -78,6 +81,8 @@ class Guided(Method):
 class Suppressing(Method):
     """What methods take that suppress the rows of violating classes."""
 
+    uses_hierarchies: ClassVar[bool] = True
+
     suppression_limit: Share = Field(default=0.0, description="largest share of rows that may be suppressed")
     suppressed_rows: Literal["star", "drop"] = Field(
         default="star", description="suppressed rows show * on every quasi-identifier, or are left out"
@@ -111,19 +116,24 @@ class LatticeOptions(Contract):
     bounded_seconds: float = Field(default=120.0, gt=0, description="most seconds spent on a larger lattice")
 
 
-class Lattice(LatticeOptions, Suppressing):
-    """Optimal full-domain generalisation with record suppression, over the lattice of level vectors."""
+class SeenAs(Contract):
+    """How a model sees columns that are generalised as a whole."""
 
-    component: ClassVar[str] = "components.anonymization.lattice:anonymise"
-    precheck: ClassVar[str] = "components.anonymization.lattice:precheck"
-    needs_hierarchies: ClassVar[bool] = True
-    name: Literal["lattice"] = "lattice"
     encode_numbers: Literal["midpoint", "code", "one_hot"] = Field(
         default="midpoint", description="how a model sees a generalised number or date"
     )
     encode_categories: Literal["one_hot", "code"] = Field(
         default="one_hot", description="how a model sees a generalised category"
     )
+
+
+class Lattice(SeenAs, LatticeOptions, Suppressing):
+    """Optimal full-domain generalisation with record suppression, over the lattice of level vectors."""
+
+    component: ClassVar[str] = "components.anonymization.lattice:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.lattice:precheck"
+    needs_hierarchies: ClassVar[bool] = True
+    name: Literal["lattice"] = "lattice"
 
 
 class MondrianOptions(Contract):

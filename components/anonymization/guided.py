@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from components.anonymization.coding import Attribute, BoolArray, IntArray, encode, joined
 from components.anonymization.criteria import most_frequent, tally
@@ -13,14 +12,14 @@ from components.anonymization.declarations import Guided
 from components.anonymization.measurement import measure_classes
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
 from components.anonymization.ranges import covering
+from components.anonymization.refusals import refuse_missing_cells, refuse_nothing_to_do
 from components.anonymization.release import Given, Release
 from components.anonymization.representatives import Published, actual, counted, medoid, middle
 from components.anonymization.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.surrogate import Predictions, agreement, collapse, grow, read_predictions
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
-from schemas.faults import ConfigurationError, DataError, Fault
-from schemas.wording import listed
+from schemas.faults import ConfigurationError, Fault
 
 
 def anonymise(params: Guided, table: Table, given: Given) -> Release:
@@ -57,7 +56,7 @@ def anonymise(params: Guided, table: Table, given: Given) -> Release:
     frame, schema = table.frame, table.schema
     requirements = precheck(params, table, given)
     units = encode(frame, quasi_identifiers(table))
-    before = measure_classes(units, frame, schema)
+    before = measure_classes(units, frame, schema, requirements=requirements)
     if given.predictions is None:
         raise TypeError("the guided method needs the model's predictions")
     said = read_predictions(given.predictions, len(frame), numbers=_are_numbers(schema, given.predictions))
@@ -72,7 +71,7 @@ def anonymise(params: Guided, table: Table, given: Given) -> Release:
     return publish(params, table, Decided(columns, facts), requirements, before)
 
 
-def precheck(params: Guided, table: Table, _given: Given) -> list[Requirement]:
+def precheck(params: Guided, table: Table, given: Given) -> list[Requirement]:
     """Refuse what no division of the rows can reach, without any of the work; takes and raises as `anonymise`.
 
     Returns
@@ -80,10 +79,10 @@ def precheck(params: Guided, table: Table, _given: Given) -> list[Requirement]:
     list of Requirement
         What every class must meet, bound to the table.
     """
-    if not len(table.frame):
-        raise DataError(Fault("table", "0 rows; k is undefined", remedy="check the source, the split and dropped rows"))
-    _check(params, table)
-    requirements = required(params, table)
+    refuse_nothing_to_do(table)
+    if params.missing == "refuse":
+        refuse_missing_cells(table, quasi_identifiers(table), "anonymization.missing", "own_value or ignore")
+    requirements = required(params, table, given.hierarchies)
     refuse_the_impossible(requirements, len(table.frame))
     return requirements
 
@@ -100,33 +99,6 @@ def _divide(
         "agreement": agreement(classes, said),
     }
     return classes, facts
-
-
-def _check(params: Guided, table: Table) -> None:
-    if not quasi_identifiers(table):
-        raise ConfigurationError(
-            Fault("dataset.columns", "no quasi-identifier", remedy="give at least one column the role quasi_identifier")
-        )
-    if params.missing != "refuse":
-        return
-    # The index of a table that was read is the row in its source, which is what a reader looks up.
-    index = table.frame.index
-    places = index.to_numpy() if pd.api.types.is_integer_dtype(index.dtype) else np.arange(len(index))
-    faults = []
-    for column in quasi_identifiers(table):
-        rows = (places[table.frame[column.name].isna().to_numpy()] + 1).tolist()
-        if rows:
-            faults.append(
-                Fault(
-                    place=f"column '{column.name}'",
-                    problem=f"{len(rows)} of {len(index)} cells to release are missing ({listed(rows)})",
-                    allowed="anonymization.missing=refuse allows none",
-                    remedy="set anonymization.missing to own_value or ignore, or drop these rows",
-                    rows=tuple(rows),
-                )
-            )
-    if faults:
-        raise DataError(faults)
 
 
 def _are_numbers(schema: DatasetSchema, predictions: npt.ArrayLike) -> bool:

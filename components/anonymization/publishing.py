@@ -1,6 +1,6 @@
 """From what a method decided on each cell to a release: put in place, measured as it stands, refused if it misses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from components.anonymization.coding import BoolArray
+from components.anonymization.criteria_faults import figure_text, place_of
 from components.anonymization.declarations import Method, Suppressing
+from components.anonymization.identifiers import treated, warnings
 from components.anonymization.measurement import SUPPRESSED, Measurement, measure
 from components.anonymization.ranges import texts
 from components.anonymization.release import Release
@@ -73,41 +75,50 @@ def publish(
     leave_out = isinstance(params, Suppressing) and params.suppressed_rows == "drop"
     shown = list(columns) if leave_out else _starred(table, columns, gone)
     generalised = [one.column.name for one in shown if one.generalised]
-    published = _put(table, {one.column.name: one.cells for one in shown}, generalised)
+    identifiers = treated(params.identifiers, table)
+    cells = {one.column.name: one.cells for one in shown} | identifiers
+    published = _put(table, cells, generalised, identifiers)
     if leave_out and gone.any():
         published = Table(published.frame[~gone], published.schema)
     if "training" not in handed_on:
-        changed = bool(generalised) or gone.any()
+        changed = bool(generalised or identifiers) or gone.any()
         handed_on["training"] = _original_domain(table, columns, gone) if changed else published
     schema = table.schema
     identities = table.frame[schema.subject_id] if schema.subject_id in table.frame.columns else None
     if identities is not None and leave_out:
         identities = identities[~gone]
-    after = measure(published.frame, published.schema, table.frame, persons=identities)
-    refuse_missed(requirements, after)
+    after = measure(
+        published.frame,
+        published.schema,
+        table.frame,
+        persons=identities,
+        requirements=requirements,
+        fitting=handed_on.get("fitting"),
+    )
+    refuse_missed(after)
     return Release(
         table=published,
         transformation=decided.facts,
         before=before,
         after=after,
         suppressed=int(np.count_nonzero(gone)),
+        requirements=tuple(requirements),
+        warnings=(*handed_on.pop("warnings", ()), *warnings(params.identifiers, identifiers)),
         **handed_on,
     )
 
 
-def refuse_missed(requirements: Sequence[Requirement], after: Measurement) -> None:
-    """Raise ``GoalError`` where a measured table misses a requirement."""
-    faults = []
-    for requirement in requirements:
-        reached = requirement.reached(after)
-        if not requirement.met(reached):
-            faults.append(
-                Fault(
-                    place=f"anonymization.criteria, {requirement.name}",
-                    problem=f"asks for {requirement.asked:g}; {reached:.6g} was measured on the release",
-                    remedy="nothing was published; please report this as an error of the method",
-                )
-            )
+def refuse_missed(after: Measurement) -> None:
+    """Raise ``GoalError`` where a measured table misses a criterion that was asked for."""
+    faults = [
+        Fault(
+            place=place_of(one.name, one.column),
+            problem=f"asks for {one.asked:g}; {figure_text(one.reached)} was measured on the release",
+            remedy="nothing was published; please report this as an error of the method",
+        )
+        for one in after.criteria
+        if not one.met
+    ]
     if faults:
         raise GoalError(faults)
 
@@ -122,8 +133,10 @@ def with_cells(frame: pd.DataFrame, cells: Mapping[str, Any]) -> pd.DataFrame:
     return frame.assign(**{name: pd.Series(array, index=frame.index, copy=False) for name, array in cells.items()})
 
 
-def _put(table: Table, cells: Mapping[str, Any], generalised: Sequence[str]) -> Table:
-    schema = released(table.schema, generalised)
+def _put(
+    table: Table, cells: Mapping[str, Any], generalised: Sequence[str] = (), identifiers: Collection[str] = ()
+) -> Table:
+    schema = released(table.schema, generalised, identifiers)
     kept = table.frame[_released_names(table, schema)]
     return Table(with_cells(kept, cells), schema)
 
@@ -159,5 +172,5 @@ def _as_text(cells: Any, column: Column, *, text: bool) -> Any:
 
 
 def _original_domain(table: Table, columns: Sequence[Published], gone: BoolArray) -> Table:
-    training = _put(table, {one.column.name: one.training for one in columns}, [])
+    training = _put(table, {one.column.name: one.training for one in columns})
     return Table(training.frame[~gone], training.schema) if gone.any() else training

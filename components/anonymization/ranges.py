@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from components.anonymization.coding import MISSING, Attribute, BoolArray, IntArray, take
+from components.anonymization.criteria import Counts
 from components.anonymization.representatives import Published, actual, counted
 from schemas.dataset import Column
 
@@ -60,15 +61,13 @@ def covering(attribute: Attribute, classes: IntArray, n_classes: int, missing: s
     all can be told from the release alone.
     """
     counts = counted(attribute, classes, n_classes)
-    hole = counts.codes == 0
-    sizes = np.bincount(counts.classes[~hole], minlength=n_classes)
-    members = _Members(counts.codes[~hole] - 1, np.cumsum(sizes) - sizes, sizes)
+    members = _members(counts)
     if members.empty.all():
         return actual(attribute, np.full(n_classes, MISSING), classes)[0]
     if attribute.kind == "ordered":
         attribute, members = _filled(attribute, members)
-        sizes = members.sizes
-    gap = (counts.total(hole) > 0) & ~members.empty
+    sizes = members.sizes
+    gap = (counts.total(counts.codes == 0) > 0) & ~members.empty
     shows_gap = gap if missing == "own_value" else np.zeros(n_classes, dtype=np.bool_)
     if attribute.kind == "number":
         labels = _range_texts(attribute, members, shows_gap)
@@ -84,6 +83,25 @@ def covering(attribute: Attribute, classes: IntArray, n_classes: int, missing: s
         changed=float(np.mean(((sizes > 1) | gap)[classes])),
         generalised=True,
     )
+
+
+def likeliest(attribute: Attribute, classes: IntArray, n_classes: int) -> IntArray:
+    """Return the likeliest value of each class, told by the sets of values alone, as codes of shape (n_classes,).
+
+    That is the one with the most rows when every row's set is shared out evenly among its members; missing where all
+    cells of a class are.
+    """
+    members = _members(counted(attribute, classes, n_classes))
+    if members.empty.all():
+        return np.full(n_classes, MISSING)
+    return members.at(_likeliest(attribute, members, classes))
+
+
+def _members(counts: Counts) -> _Members:
+    """Return the values of each class from counts in which 0 is missing."""
+    there = counts.codes > 0
+    sizes = np.bincount(counts.classes[there], minlength=counts.n_classes)
+    return _Members(counts.codes[there] - 1, np.cumsum(sizes) - sizes, sizes)
 
 
 def texts(values: Any, column: Column) -> TextArray:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
+from components.anonymization.coding import IntArray
 from components.anonymization.hierarchy import Hierarchy
 from components.anonymization.measurement import Measurement
+from components.anonymization.requirements import Requirement
 from components.data.table import Table
 
 
@@ -62,6 +64,10 @@ class Release:
         that space is the original domain.
     agreed : dict, optional
         The transformation in the form that `transform` applies to another table.
+    fitting : ndarray of int, shape (rows of table,), optional
+        Persons of the population who fit each row of `table`; for methods that can look them up.
+    requirements : tuple of Requirement
+        What was asked of it, for whoever measures `table` again.
     warnings : tuple of str
         What a user should know, without cell values.
     """
@@ -75,4 +81,6 @@ class Release:
     nodes: pd.DataFrame | None = None
     seen: Callable[[Table], Table] | None = None
     agreed: dict[str, Any] | None = None
+    fitting: IntArray | None = None
+    requirements: tuple[Requirement, ...] = ()
     warnings: tuple[str, ...] = ()

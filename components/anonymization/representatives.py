@@ -90,7 +90,7 @@ def medoid(
     for attribute in attributes:
         centre = middle(attribute, counted(attribute, classes, n_classes), missing)[classes[rows]]
         codes = attribute.codes[rows]
-        steps = np.append(_scale(attribute), np.nan)
+        steps = np.append(scale(attribute), np.nan)
         apart = (codes != centre).astype(np.float64)
         if attribute.kind != "nominal":
             apart = np.where((codes < 0) | (centre < 0), apart, np.abs(steps[codes] - steps[centre]))
@@ -128,7 +128,7 @@ def _mode(counts: Counts, missing: str) -> IntArray:
     return np.where(code == counts.n_codes, MISSING, code - 1)
 
 
-def _scale(attribute: Attribute) -> FloatArray:
+def scale(attribute: Attribute) -> FloatArray:
     """Place each value on [0, 1]: numbers and dates by size, ordered values by rank."""
     place = np.arange(attribute.size, dtype=np.float64)
     if attribute.kind == "number" and attribute.size:

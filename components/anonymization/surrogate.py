@@ -15,8 +15,9 @@ import pandas as pd
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from components.anonymization.coding import Attribute, BoolArray, FloatArray, IntArray, any_row_of, combined, dense
-from components.anonymization.criteria import tally
+from components.anonymization.criteria import Counts, tally
 from components.anonymization.requirements import Requirement
+from schemas.faults import Fault, GoalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +153,23 @@ def grow(attributes: Sequence[Attribute], predictions: Predictions, k: int, miss
 def collapse(tree: Tree, requirements: Sequence[Requirement]) -> IntArray:
     """Fold splits of the tree, from the leaves up, until every class meets every requirement.
 
-    A split stays if both its sides, folded as far as they must be, meet the requirements. These are monotone under
-    merging, so the result is the finest division that the tree allows.
+    A split stays if both its sides, folded as far as they must be, meet the requirements. Where these are monotone
+    under merging, the result is the finest division that the tree allows.
 
     Parameters
     ----------
     tree : Tree
     requirements : sequence of Requirement
-        The whole table as one class must meet them.
 
     Returns
     -------
     ndarray of int, shape (n,)
         The class of each row, 0 to the number of classes less one, in the tree's order.
+
+    Raises
+    ------
+    GoalError
+        Not even the whole table as one class meets the requirements.
     """
     leaf_of_row, n_leaves = dense(tree.leaves, len(tree.parent))
     leaf_nodes = np.unique(tree.leaves)
@@ -179,11 +184,20 @@ def collapse(tree: Tree, requirements: Sequence[Requirement]) -> IntArray:
         if not failing.any():
             return class_of_leaf[leaf_of_row]
         if nodes[failing][0] == 0:
-            raise ValueError("the whole table as one class misses a requirement")
+            raise GoalError(_missed(requirements, tallies, class_of_leaf))
         folded[tree.parent[nodes[failing]]] = True
         for level in tree.levels[1:]:
             above = owner[tree.parent[level]]
             owner[level] = np.where(folded[above], above, level)
+
+
+def _missed(requirements: Sequence[Requirement], tallies: Sequence[Counts], one_class: IntArray) -> list[Fault]:
+    figures = [
+        float(requirement.score(counts.merged(one_class, 1))[0])
+        for requirement, counts in zip(requirements, tallies, strict=True)
+    ]
+    pairs = zip(requirements, figures, strict=True)
+    return [requirement.fault(figure) for requirement, figure in pairs if not requirement.met(figure)]
 
 
 def agreement(classes: IntArray, predictions: Predictions) -> float:

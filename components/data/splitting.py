@@ -10,7 +10,7 @@ from schemas.faults import DataError, Fault
 
 
 def split(table: Table, seed: int) -> Split:
-    """Hold out the share of rows that the schema's ``split`` asks for.
+    """Hold out the share of rows that the schema's ``split`` asks for; with 0, all rows are train rows.
 
     The same multiset of rows in another order gives the same multiset on each side. All rows of a person (the
     schema's ``subject_id``) go to one side; a row without a subject id is a person of its own. With ``stratify`` every
@@ -34,6 +34,8 @@ def split(table: Table, seed: int) -> Split:
         When one side would be empty.
     """
     frame, schema = table.frame, table.schema
+    if schema.split.test == 0:
+        return Split(train=table, test=Table(frame.iloc[:0], schema))
     order = canonical_order(frame)
     unit_of_row = _units(frame, order, schema.subject_id)
     rows_in_unit = np.bincount(unit_of_row)

@@ -1,8 +1,9 @@
-"""A table for every kind of column, and a slow measurement straight from the definitions."""
+"""A table for every kind of column, and the slow checker beside it."""
 
-import math
-from collections import Counter, defaultdict
 from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
+from components.anonymization.hierarchy import Hierarchy
 from components.data.table import Table
-from schemas.dataset import DatasetSchema
+from schemas.dataset import Column, DatasetSchema
 
 KINDS = ["low", "middle", "high"]
 REGIONS = ["north", "south", "west"]
@@ -60,6 +62,23 @@ CELLS: dict[str, list[Any]] = {
 }
 
 
+TREES: dict[str, dict[Any, tuple[str, ...]]] = {
+    "disease": {
+        "flu": ("flu", "airways", "*"),
+        "asthma": ("asthma", "airways", "*"),
+        "angina": ("angina", "heart", "*"),
+    },
+    "stage": {"low": ("low", "*"), "middle": ("middle", "*"), "high": ("high", "*")},
+    "cost": {
+        1.0: ("1", "cheap", "fair", "*"),
+        2.0: ("2", "cheap", "fair", "*"),
+        5.0: ("5", "middling", "fair", "*"),
+        9.0: ("9", "dear", "dear", "*"),
+    },
+}
+"""What the values of the sensitive columns become on every level."""
+
+
 def schema_of(names: list[str], **more: Any) -> DatasetSchema:
     return DatasetSchema.model_validate(
         {"name": "made", "source": {"name": "none"}, "columns": {name: COLUMNS[name] for name in names}, **more}
@@ -91,76 +110,40 @@ def tables(draw: st.DrawFn, min_size: int = 1, max_size: int = 24, *, persons: b
     return table_of(cells, index, subject_id="person" if with_persons else None)
 
 
-def slow_measure(
-    frame: pd.DataFrame, schema: DatasetSchema, whole: pd.DataFrame | None = None, persons: list[Any] | None = None
-) -> dict[str, Any]:
-    """Measure a table row by row, as the definitions say."""
-    whole = frame if whole is None else whole
-    quasi = [name for name in schema.quasi_identifiers if name in frame.columns]
-    rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame[quasi].astype(object).to_numpy()]
-    kept = [position for position, row in enumerate(rows) if set(row) != {"*"}]
-    who = list(range(len(rows))) if persons is None else [None if pd.isna(person) else person for person in persons]
-    classes: dict[Any, list[int]] = defaultdict(list)
-    for position in kept:
-        classes[rows[position]].append(position)
-    sizes = [len({who[position] for position in members}) for members in classes.values()]
-    alike = [
-        len({who[j] for j in kept if all(a is None or a == b for a, b in zip(rows[i], rows[j], strict=True))})
-        for i in kept
-    ]
-    found: dict[str, Any] = {
-        "k": min(sizes),
-        "k_rows": min(map(len, classes.values())),
-        "k_wildcard": min(alike),
-        "classes": len(classes),
-        "suppressed": len(rows) - len(kept),
-        "arirec": sum(1 / size for size in sizes) / len(sizes),
-        "mean": len(sizes) / sum(sizes),
-        "below_11": sum(size for size in sizes if size < 11) / sum(sizes),
-    }
-    for name in schema.sensitive:
-        cells = ["missing" if pd.isna(cell) else cell for cell in frame[name]]
-        table = ["missing" if pd.isna(cell) else cell for cell in whole[name]]
-        groups = [[cells[position] for position in members] for members in classes.values()]
-        shares = [Counter(group).values() for group in groups]
-        far = slow_ordered if schema.column(name).dtype in {"number", "ordered"} else slow_equal
-        found[name] = {
-            "l_distinct": min(len(set(group)) for group in groups),
-            "l_entropy": min(
-                math.exp(-sum(c / sum(counts) * math.log(c / sum(counts)) for c in counts)) for counts in shares
-            ),
-            "alpha": max(max(counts) / sum(counts) for counts in shares),
-            "t": max(far(group, table, schema.column(name).values) for group in groups),
-            "t_released": max(far(group, [cells[i] for i in kept], schema.column(name).values) for group in groups),
-        }
-    return found
-
-
-def slow_equal(group: list[Any], table: list[Any], _: Any = None) -> float:
-    values = set(group) | set(table)
-    return sum(abs(group.count(v) / len(group) - table.count(v) / len(table)) for v in values) / 2
-
-
-def slow_ordered(group: list[Any], table: list[Any], declared: list[str] | None = None) -> float:
-    def place(value: Any) -> Any:
-        if value == "missing":
-            return (1, 0)
-        return (0, declared.index(value) if declared else value)
-
-    values = sorted(set(group) | set(table), key=place)
-    gaps = [
-        abs(
-            sum(x in values[: i + 1] for x in group) / len(group)
-            - sum(x in values[: i + 1] for x in table) / len(table)
-        )
-        for i in range(len(values) - 1)
-    ]
-    return sum(gaps) / len(gaps) if gaps else 0.0
+@pytest.fixture(scope="session")
+def checker() -> ModuleType:
+    """Return the module of the independent checker: tests are no package that it could be imported from."""
+    spec = spec_from_file_location("slow", Path(__file__).with_name("slow.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")
-def slow() -> Callable[..., dict[str, Any]]:
-    return slow_measure
+def trees() -> dict[str, dict[Any, tuple[str, ...]]]:
+    return TREES
+
+
+@pytest.fixture(scope="session")
+def hierarchies() -> dict[str, Hierarchy]:
+    """Return the trees as the engine knows them."""
+    found = {}
+    for name, tree in TREES.items():
+        groups, labels = zip(
+            *(pd.factorize(pd.Series(level)) for level in zip(*tree.values(), strict=True)), strict=True
+        )
+        leaves = np.array([path[0] for path in tree.values()], dtype=object)
+        texts = tuple(np.asarray(level, dtype=object) for level in labels)
+        found[name] = Hierarchy(Column.model_validate({"name": name, **COLUMNS[name]}), leaves, groups, texts, "")
+    return found
+
+
+@pytest.fixture(scope="session")
+def slow(checker: ModuleType) -> Callable[..., dict[str, Any]]:
+    measured: Callable[..., dict[str, Any]] = checker.slow_measure
+    return measured
 
 
 @pytest.fixture(scope="session")

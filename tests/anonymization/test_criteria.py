@@ -2,20 +2,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from components.anonymization.criteria import (
     Counts,
     distinct,
     entropy,
-    equal_distance,
     largest_share,
     most_frequent,
-    ordered_distance,
+    recursive,
     sizes,
     tally,
 )
+from components.anonymization.criteria_distances import equal_distance, hierarchical_distance, ordered_distance
+from components.anonymization.criteria_gains import basic_gain, enhanced_gain, log_ratio, log_ratio_of_present
 
 
 def one_class(codes: list[int], n_codes: int) -> Counts:
@@ -44,6 +46,93 @@ def test_opposite_ends_are_as_far_as_can_be():
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 100])
 def test_entropy_of_equally_frequent_values_is_their_number(m: int):
     assert entropy(one_class([*range(m)] * 3, m))[0] == pytest.approx(m, rel=1e-9)
+
+
+def counted(*amounts: int) -> Counts:
+    return one_class([code for code, amount in enumerate(amounts) for _ in range(amount)], len(amounts))
+
+
+@pytest.mark.parametrize(
+    ("amounts", "l", "c"),
+    [
+        ((100, 1), 2, 100),
+        ((4, 3, 2, 1), 3, 4 / 3),
+        ((1, 2, 3, 4), 3, 4 / 3),
+        ((6, 2, 2), 3, 3),
+        ((6, 2, 2), 2, 1.5),
+        ((6, 2, 2), 4, np.inf),
+        ((5,), 2, np.inf),
+    ],
+)
+def test_recursive_diversity_says_what_c_must_exceed(amounts: tuple[int, ...], l: int, c: float):
+    assert recursive(counted(*amounts), l)[0] == pytest.approx(c, rel=1e-12)
+
+
+def test_recursive_diversity_takes_every_class_for_itself():
+    counts = tally(
+        np.array([0] * 10 + [1] * 10), np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 3] + [0] * 2 + [1] * 6 + [3] * 2), 2, 4
+    )
+    assert recursive(counts, 3) == pytest.approx([4 / 3, 3.0])
+
+
+def test_a_gain_above_what_the_share_allows_is_satisfied_by_no_beta():
+    counts = tally(np.array([0, 0, *[1] * 8]), np.array([0, 0, *[1] * 7, 0]), 2, 2)
+    table = np.array([0.3, 0.7])
+    assert basic_gain(counts, table) == pytest.approx([7 / 3, 0.25])
+    assert enhanced_gain(counts, table) == pytest.approx([np.inf, 0.25])
+    assert log_ratio(counts, table) == pytest.approx([np.inf, np.log(2.4)])
+    assert log_ratio_of_present(counts, table) == pytest.approx([np.log(1 / 0.3), np.log(2.4)])
+
+
+def test_what_the_table_lacks_gains_without_bound_and_what_it_is_like_gains_nothing():
+    with np.errstate(all="raise"):
+        counts, table = one_class([0, 1], 2), np.array([1.0, 0.0])
+        assert [f(counts, table)[0] for f in (basic_gain, enhanced_gain, log_ratio)] == [np.inf] * 3
+        counts, table = one_class([0, 0], 1), np.ones(1)
+        assert [f(counts, table)[0] for f in (basic_gain, enhanced_gain, log_ratio)] == [0.0] * 3
+
+
+def test_values_are_as_far_apart_as_their_common_ancestor_is_high():
+    levels = [np.arange(4), np.array([0, 0, 1, 1])]  # two pairs, height 2
+    table = np.full(4, 0.25)
+    assert hierarchical_distance(one_class([0, 1, 2, 3], 4), table, levels)[0] == 0
+    assert hierarchical_distance(one_class([0, 2], 4), table, levels)[0] == pytest.approx(0.5 * 1 / 2)
+    assert hierarchical_distance(one_class([0, 1], 4), table, levels)[0] == pytest.approx(0.5 * 1)
+    assert hierarchical_distance(one_class([0], 1), np.ones(1), [])[0] == 0
+
+
+@st.composite
+def transports(draw: st.DrawFn):
+    """Draw a class, a table that holds it, and a hierarchy of two or three levels below the root."""
+    size = draw(st.integers(2, 5))
+    codes = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=6))
+    rest = draw(st.lists(st.integers(0, size - 1), max_size=6))
+    levels = [np.arange(size)]
+    for _ in range(draw(st.integers(0, 2))):
+        merged = np.array(draw(st.lists(st.integers(0, 2), min_size=size, max_size=size)))
+        levels.append(np.unique(merged[levels[-1]], return_inverse=True)[1])
+    return size, codes, [*codes, *rest], levels
+
+
+@settings(max_examples=100, deadline=None)
+@given(made=transports())
+def test_the_distances_are_the_least_cost_of_moving_shares(made: Any):
+    size, codes, table, levels = made
+    q, p = np.bincount(codes, minlength=size) / len(codes), np.bincount(table, minlength=size) / len(table)
+    counts, place = one_class(codes, size), np.arange(size)
+    ground = sum((level[:, None] != level).astype(float) for level in levels) / len(levels)
+    assert hierarchical_distance(counts, p, levels)[0] == pytest.approx(least_cost(q, p, ground), abs=1e-9)
+    assert equal_distance(counts, p)[0] == pytest.approx(least_cost(q, p, 1.0 - np.eye(size)), abs=1e-9)
+    ground = np.abs(place[:, None] - place) / (size - 1)
+    assert ordered_distance(counts, p)[0] == pytest.approx(least_cost(q, p, ground), abs=1e-9)
+
+
+def least_cost(q: np.ndarray, p: np.ndarray, ground: np.ndarray) -> float:
+    """Solve the transportation problem itself, as earth mover's distance is defined."""
+    size = len(q)
+    leaving, arriving = np.kron(np.eye(size), np.ones(size)), np.kron(np.ones(size), np.eye(size))
+    found = linprog(ground.ravel(), A_eq=np.vstack([leaving, arriving]), b_eq=np.concatenate([q, p]))
+    return float(found.fun)
 
 
 def test_the_first_of_equally_frequent_codes_is_taken():

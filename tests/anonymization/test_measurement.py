@@ -10,10 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.anonymization import measure
+from components.anonymization.declarations import Guided
+from components.anonymization.disclosure import FIGURES
 from components.anonymization.measurement import SUPPRESSED
+from components.anonymization.requirements import required
 from components.data.table import Table
-from schemas.dataset import DatasetSchema
-from schemas.tables import METRICS
+from runner import canonical
+from runner.metrics import metrics_csv
+from schemas.dataset import DatasetSchema, released
+from schemas.tables import METRICS, Metric
 
 Make = Callable[..., Table]
 Tables = Callable[..., st.SearchStrategy[Table]]
@@ -35,11 +40,14 @@ def figures(frame: pd.DataFrame, schema: DatasetSchema, whole: Any = None, perso
         "suppressed": found.suppressed,
         "arirec": found.risk.arirec,
         "mean": found.risk.prosecutor_mean,
+        "max": found.risk.prosecutor_max,
         "below_11": found.risk.above["0.09"],
+        "above_a_fifth": found.risk.above["0.2"],
+        "above_a_half": found.risk.above["0.5"],
+        "uniques": found.risk.sample_uniques,
     }
-    names = ("l_distinct", "l_entropy", "alpha", "t", "t_released")
     return flat | {
-        column: {name: getattr(one, name) for name in names} for column, one in found.columns.items() if one.sensitive
+        column: {name: getattr(one, name) for name in FIGURES} for column, one in found.columns.items() if one.sensitive
     }
 
 
@@ -74,6 +82,95 @@ def test_the_order_of_rows_changes_no_bit_of_any_figure(data: st.DataObject, any
     table = data.draw(any_tables())
     order = data.draw(st.permutations(range(len(table.frame))))
     assert measure(table.frame.iloc[order], table.schema) == measure(table.frame, table.schema)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_a_release_is_measured_as_it_stands(data: st.DataObject, any_tables: Tables, slow: Slow):
+    table = data.draw(any_tables())
+    frame, schema, persons = data.draw(releases(table))
+    asked = data.draw(criteria(table.schema))
+    requirements = required(Guided.model_validate({"k": 2, "criteria": asked}), table)
+    found = measure(frame, schema, table.frame, persons=persons, requirements=requirements)
+    declared = [one.criterion for one in requirements]
+    expected = slow(frame, schema, table.frame, persons, declared)
+    reached = expected.pop("criteria")
+    assert_alike(figures(frame, schema, table.frame, persons), expected)
+    assert [one.reached for one in found.criteria] == pytest.approx(reached, abs=1e-9)
+    assert [(one.name, one.column) for one in found.criteria] == [(one.name, one.column) for one in requirements]
+    assert [one.met for one in found.criteria] == [
+        bool(one.met(figure)) for one, figure in zip(requirements, reached, strict=True)
+    ]
+
+
+@st.composite
+def releases(draw: st.DrawFn, table: Table):
+    """Draw a release of a table: some rows show stars, some are left out, and one row at least is whole."""
+    rows = len(table.frame)
+    fates = st.sampled_from(["kept", "kept", "starred", "dropped"])
+    fate = np.array(["kept", *draw(st.lists(fates, min_size=rows - 1, max_size=rows - 1))])
+    quasi = table.schema.quasi_identifiers
+    stars = {name: table.frame[name].astype("string").mask(fate == "starred", "*") for name in quasi}
+    schema = released(table.schema, quasi)
+    shown = table.frame.assign(**stars)[schema.names()][fate != "dropped"]
+    named = table.schema.subject_id is not None
+    return shown, schema, table.frame["person"][fate != "dropped"].tolist() if named else None
+
+
+@st.composite
+def criteria(draw: st.DrawFn, schema: DatasetSchema):
+    """Draw some criteria on the sensitive columns."""
+    limits = [
+        {"name": "l_distinct", "l": 2},
+        {"name": "l_entropy", "l": 1.2},
+        {"name": "l_recursive", "l": 2, "c": 2.5},
+        {"name": "l_recursive", "l": 3, "c": 2.5},
+        {"name": "alpha", "alpha": 0.8},
+        {"name": "t", "t": 0.4},
+        {"name": "t", "t": 0.4, "distance": "equal"},
+        {"name": "beta", "beta": 1.5},
+        {"name": "beta_enhanced", "beta": 1.5},
+        {"name": "delta_disclosure", "delta": 1.2},
+        {"name": "delta_disclosure", "delta": 1.2, "absent": "skip"},
+    ]
+    pairs = [(limit, column) for limit in limits for column in schema.sensitive]
+    chosen = draw(st.lists(st.sampled_from(pairs), max_size=5)) if pairs else []
+    return [
+        {**limit, "column": column, "others": draw(st.sampled_from(["ignore", "known"]))} for limit, column in chosen
+    ]
+
+
+def test_rows_that_were_left_out_are_suppressed_ones(make: Make):
+    table = make({"age": [20, 20, 60, 60], "disease": ["flu", "angina", "flu", "flu"]})
+    found = measure(table.frame.iloc[:3], table.schema, table.frame)
+    assert (found.rows, found.suppressed, found.risk.suppressed_share) == (3, 1, 0.25)
+
+
+def test_k_map_is_measured_on_the_persons_who_fit_each_row(make: Make):
+    table = make({"age": [20, 20, 60, 60]}, population={"path": "all.csv"})
+    params = Guided.model_validate({"criteria": [{"name": "k_map", "k": 5}], "k": 2})
+    requirements = required(params, table, counts_population=True)
+    found = measure(table.frame, table.schema, requirements=requirements, fitting=np.array([9, 9, 4, 4]))
+    assert [(one.name, one.reached, one.met) for one in found.criteria] == [("k", 2, True), ("k_map", 4, False)]
+    with pytest.raises(ValueError, match="k_map needs the persons"):
+        measure(table.frame, table.schema, requirements=requirements)
+
+
+def test_without_any_class_nothing_that_was_asked_for_is_met(make: Make):
+    table = make({"zip": ["*", "*"], "stage": ["low", "high"]})
+    asked = [{"name": "l_distinct", "l": 2}, {"name": "t", "t": 0.5}]
+    found = measure(table.frame, table.schema, requirements=required(Guided.model_validate({"criteria": asked}), table))
+    assert [(one.reached, one.met) for one in found.criteria] == [(0.0, False), (0.0, False), (np.inf, False)]
+
+
+def test_infinite_figures_stand_in_metrics_and_record(make: Make):
+    table = make({"age": [1, 1, 2, 2, 2], "stage": ["low", "low", "high", "high", "low"]})
+    found = measure(table.frame, table.schema)
+    told = {name: value for name, column, value in found.figures() if column == "stage"}
+    assert (told["l_recursive"], told["delta_disclosure"], told["beta"]) == (np.inf, np.inf, pytest.approx(2 / 3))
+    rows = [Metric(stage="anonymization", metric=name, column="stage", value=value) for name, value in told.items()]
+    assert b"anonymization,l_recursive,,stage,,,inf,,," in metrics_csv(rows)
+    assert b'"l_recursive":"infinite"' in canonical.dumps(asdict(found))
 
 
 def test_a_missing_value_is_its_own_and_the_wildcard_rule_stands_beside():

@@ -12,6 +12,7 @@ from components.anonymization.criteria import distinct, entropy, sizes
 from components.anonymization.requirements import Requirement
 from components.anonymization.surrogate import Tree, agreement, collapse, grow, read_predictions
 from components.data.table import Table
+from schemas.faults import GoalError
 
 Make = Callable[..., Table]
 
@@ -149,5 +150,5 @@ def test_a_split_stays_exactly_if_both_its_sides_meet_every_requirement(made: An
 
 def test_collapsing_never_hides_that_the_whole_table_fails(make: Make):
     tree = grow(attributes_of(make, age=[20, 60]), read_predictions(["a", "b"], 2, numbers=False), 1, "own_value", 0)
-    with pytest.raises(ValueError, match="whole table"):
+    with pytest.raises(GoalError, match="k=3 but 2 rows"):
         collapse(tree, [Requirement("k", "", 3.0, np.zeros(2, dtype=int), 1, sizes)])

@@ -15,6 +15,9 @@ from schemas.run_config import RunConfig
 CONF = Path(__file__).resolve().parents[2] / "conf"
 NEEDS = {
     "dataset/adult": ["dataset.source.path=adult.csv"],
+    "dataset/adult_six": ["dataset.source.path=adult.csv", "dataset.hierarchies=hierarchies"],
+    "anonymization/pipeline": ["anonymization.steps=[{name: mondrian, columns: [age]}]"],
+    "anonymization/transform": ["anonymization.path=transformation.json"],
     "model/sklearn": ["model.estimator=DecisionTreeClassifier"],
     "model/linear": ["dataset=diabetes"],
     "model/none": ["anonymization=none"],

@@ -7,6 +7,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from components.anonymization.coding import encode
+from components.anonymization.hierarchy import climb
+from components.anonymization.hierarchy_checks import check_coverage
+from components.anonymization.hierarchy_sources import load
 from components.data import Reading, header, read, split
 from components.data.headers import column_faults
 from components.registry import declaration
@@ -14,14 +18,19 @@ from schemas.dataset import DatasetSchema, released
 from schemas.table import validate
 
 OPTIONS = Path(__file__).parents[2] / "conf" / "dataset"
-ADULT = Path(__file__).parents[2].parent / "shared" / "data" / "adult.csv"
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+ADULT = DATA / "adult.csv"
+OF_USERS = ("adult", "adult_six")
+"""Options whose table is the user's own file."""
 NAMES = sorted(path.stem for path in OPTIONS.glob("*.yaml"))
 
 
 def written(name: str) -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load((OPTIONS / f"{name}.yaml").read_text(encoding="utf-8"))
-    if name == "adult":
+    if name in OF_USERS:
         content["source"]["path"] = str(ADULT)
+    if name == "adult_six":
+        content["hierarchies"] = str(DATA / "hierarchies" / "adult")
     return content
 
 
@@ -32,14 +41,14 @@ def loaded(name: str) -> tuple[DatasetSchema, Any]:
 
 
 def reading_of(name: str) -> Reading:
-    if name == "adult" and not ADULT.exists():
+    if name in OF_USERS and not ADULT.exists():
         pytest.skip("the Adult file is not at hand")
     schema, source = loaded(name)
     return read(schema, source, Path())
 
 
 def test_the_options_are_those_promised() -> None:
-    assert NAMES == ["adult", "cancer", "diabetes", "hospitals"]
+    assert NAMES == ["adult", "adult_six", "cancer", "diabetes", "hospitals"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,11 +79,36 @@ def test_the_table_satisfies_its_schema(name: str) -> None:
     schema, source = loaded(name)
     found = header(schema, source, Path())
     assert column_faults(schema, found.names) == []
-    assert found.rows == reading.inputs[0].rows == len(reading.table.frame)
+    dropped = sum(reading.dropped_rows.values())
+    assert found.rows == reading.inputs[0].rows == len(reading.table.frame) + dropped
     parts = split(reading.table, 0)
     out = released(schema)
     validate(parts.train.frame[out.names()], out, what="released table")
     assert reading.notes == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_quasi_identifier_has_a_hierarchy_that_covers_its_table(name: str) -> None:
+    table = reading_of(name).table
+    hierarchies = load(table.schema, Path())
+    assert list(hierarchies) == table.schema.quasi_identifiers
+    assert all(found.covered == found.values for found in check_coverage(table, hierarchies).values())
+    for column in map(table.schema.column, hierarchies):  # also values that no row has
+        if column.values is not None:
+            assert set(column.values) <= set(hierarchies[column.name].leaves)
+        (attribute,) = encode(table.frame, [column])
+        ladder = climb(attribute, hierarchies[column.name], table.schema.missing.markers)
+        assert set(ladder.labels[-1]) == {"*"}
+    if name != "adult_six":  # whose files are another's
+        assert not any(hierarchy.warnings for hierarchy in hierarchies.values())
+
+
+def test_adult_six_is_the_benchmark_of_anonymisation() -> None:
+    reading = reading_of("adult_six")
+    six = ["age", "education", "marital-status", "occupation", "sex", "native-country"]
+    assert reading.table.schema.quasi_identifiers == six
+    assert (reading.table.schema.sensitive, reading.table.schema.target) == (["salary-class"], "salary-class")
+    assert reading.table.frame.shape == (30_162, 7)
 
 
 def test_synthetic_tables_are_called_so() -> None:

@@ -99,6 +99,54 @@ def test_a_criterion_is_on_a_sensitive_column(mine: Any) -> None:
 def test_a_criterion_is_asked_for_once(mine: Any) -> None:
     twice = criteria("{name: t, t: 0.3}", "{name: t, t: 0.2, column: ward}")
     assert mine.fault(twice).place == "anonymization.criteria.1"
+    mine.compose(criteria("{name: t, t: 0.3}", "{name: t, t: 0.2, others: known}"))
+    mine.compose(criteria("{name: l_recursive, l: 2, c: 3}", "{name: alpha, alpha: 0.6}", "{name: l_distinct, l: 2}"))
+
+
+def test_a_distance_is_one_that_the_column_knows(mine: Any) -> None:
+    fault = mine.fault(criteria("{name: t, t: 0.3, distance: ordered}"))
+    assert (fault.place, "no order" in fault.problem) == ("anonymization.criteria.0.distance", True)
+    fault = mine.fault(criteria("{name: t, t: 0.3, distance: hierarchical}"))
+    assert (fault.place, "needs a hierarchy" in fault.problem) == ("anonymization.criteria.0.distance", True)
+    mine.compose(criteria("{name: t, t: 0.3, distance: equal}"))
+    mine.vary("role: sensitive, values: [a, b]", "role: sensitive, values: [a, b], hierarchy: '*'")
+    mine.compose(criteria("{name: t, t: 0.3, distance: hierarchical}"))
+    mine.vary("ward: {dtype: category", "ward: {dtype: ordered")
+    mine.compose(criteria("{name: t, t: 0.3, distance: ordered}"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed"),
+    [
+        ("{name: l_distinct, l: 3}", "at most 2"),
+        ("{name: l_entropy, l: 2.1}", "at most 2"),
+        ("{name: l_recursive, l: 3, c: 1}", "at most 2"),
+        ("{name: alpha, alpha: 0.4}", "at least 0.5"),
+    ],
+)
+def test_more_than_the_declared_values_allow_is_refused(mine: Any, asked: str, allowed: str) -> None:
+    fault = mine.fault(criteria(asked))
+    assert ("declares 2 values" in fault.problem, fault.allowed) == (True, allowed)
+    mine.compose(criteria(asked), "dataset.columns.ward.nullable=true")
+
+
+def test_k_in_a_population_needs_one(mine: Any) -> None:
+    asked = criteria("{name: k_map, k: 5}")
+    assert mine.fault(asked).place == "anonymization.criteria.0"
+    mine.compose(asked, "+dataset.population.size=1000")
+
+
+def test_all_that_is_wrong_with_criteria_is_told_at_once(mine: Any) -> None:
+    asked = criteria("{name: l_distinct, l: 9}", "{name: k_map, k: 5}", "{name: t, t: 0.3, column: wrd}")
+    places = {fault.place for fault in mine.faults(asked)}
+    assert places == {f"anonymization.criteria.{place}" for place in ("0.l", "1", "2.column")}
+
+
+def test_names_and_keys_of_criteria_get_a_suggestion(mine: Any) -> None:
+    assert "did you mean l_distinct?" in str(mine.fault(criteria("{name: l_distnct, l: 2}")))
+    assert "did you mean anonymization.criteria.0.distance?" in str(
+        mine.fault(criteria("{name: t, t: 0.3, distnce: equal}"))
+    )
 
 
 def test_a_k_in_the_criteria_wins_over_the_one_that_ships(mine: Any) -> None:

@@ -1,0 +1,256 @@
+"""Full-domain generalisation: every column on one level of its hierarchy, the best level vector proved.
+
+The rows of classes that miss a criterion are suppressed, up to a limit; with local recoding they are first searched
+again, for levels of their own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from components.anonymization.bounded import Budget, bounded
+from components.anonymization.coding import BoolArray, IntArray, encode
+from components.anonymization.declarations import Lattice, LatticeOptions
+from components.anonymization.hierarchy import Ladder, climb, published
+from components.anonymization.hierarchy_checks import check_coverage
+from components.anonymization.lattice_options import refuse_misfits, refuse_options
+from components.anonymization.measurement import measure_classes
+from components.anonymization.publishing import Decided, publish, quasi_identifiers
+from components.anonymization.quality import quality
+from components.anonymization.recoding import Recoded
+from components.anonymization.refusals import refuse_nothing_to_do
+from components.anonymization.release import Given, Release
+from components.anonymization.requirements import Requirement, least_k, refuse_the_impossible, required
+from components.anonymization.search import Search, exact
+from components.anonymization.search_record import Ending, absolute, node_table, summary
+from components.anonymization.seen import full_domain, learned_from
+from components.anonymization.space import Dimension, collapse, dimension, row_classes
+from components.anonymization.suppression import allowed_rows, suppress
+from components.anonymization.transform import agreed_levels
+from components.data.table import Table
+from schemas.faults import Fault, GoalError
+
+_MOST_AXES = 60
+"""Arrays have no more than 64 axes; a lattice with more attributes is searched without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search decided.
+
+    Parameters
+    ----------
+    vectors : tuple of tuple of int
+        Level per ladder; under local recoding one vector per round.
+    levels : list of (int or ndarray of int, shape (n,)), one per ladder
+        The level of all rows, or of each.
+    suppressed : ndarray of bool, shape (n,)
+    nodes : pandas.DataFrame
+        See `search_record.node_table`; rounds of local recoding one after the other, told by column ``round``.
+    facts : dict
+        For the release's ``transformation``.
+    """
+
+    vectors: tuple[tuple[int, ...], ...]
+    levels: list[int | IntArray]
+    suppressed: BoolArray
+    nodes: pd.DataFrame
+    facts: dict[str, Any]
+
+
+def anonymise(params: Lattice, table: Table, given: Given) -> Release:
+    """Put every quasi-identifier on the level of its hierarchy at which the whole loses least.
+
+    Parameters
+    ----------
+    params : Lattice
+    table : Table
+        The rows to release; k counts persons where the schema's subject id is a column of it. Is not written to.
+    given : Given
+        Its ``hierarchies`` must hold every quasi-identifier.
+
+    Returns
+    -------
+    Release
+        The same multiset of rows, in whatever order, gives the same release up to that order. Index, dtypes and order
+        of the remaining columns are the input's; only quasi-identifiers differ.
+
+    Raises
+    ------
+    ConfigurationError
+        Columns and options don't go together; with all faults.
+    DataError
+        There are no rows, or a hierarchy lacks values of the table.
+    GoalError
+        No level vector meets the criteria within the suppression limit.
+    """
+    requirements = precheck(params, table, given)
+    units = encode(table.frame, quasi_identifiers(table))
+    before = measure_classes(units, table.frame, table.schema)
+    markers = table.schema.missing.markers
+    ladders = [climb(unit, given.hierarchies[unit.name], markers) for unit in units]
+    found = search_columns(params, table, requirements, ladders, params.suppression_limit)
+    shown = [published(ladder, level) for ladder, level in zip(ladders, found.levels, strict=True)]
+    columns = [one for one in shown if one is not None]
+    facts = {"method": params.name, "parameters": params.model_dump(mode="json"), "k": least_k(params), **found.facts}
+    facts["cells_changed"] = {one.column.name: one.changed for one in columns}
+    handed_on: dict[str, Any] = {
+        "nodes": found.nodes,
+        "agreed": agreed_levels(params, table, ladders, found.vectors),
+    }
+    if len(found.vectors) == 1:  # rows on levels of their own have no one space: a model sees the original domain
+        seen = full_domain(ladders, found.vectors[0], params)
+        handed_on |= {"seen": seen, "training": learned_from(seen, table, columns, found.suppressed)}
+    return publish(params, table, Decided(columns, facts, found.suppressed), requirements, before, **handed_on)
+
+
+def precheck(params: Lattice, table: Table, given: Given) -> list[Requirement]:
+    """Refuse what no search can reach, before any search; takes and raises as `anonymise`.
+
+    Returns
+    -------
+    list of Requirement
+        What every class must meet, bound to the table.
+    """
+    refuse_nothing_to_do(table)
+    columns = quasi_identifiers(table)
+    refuse_misfits(params, columns, given.hierarchies)
+    check_coverage(table, {column.name: given.hierarchies[column.name] for column in columns})
+    requirements = required(params, table, given.hierarchies)
+    refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
+    return requirements
+
+
+def search_columns(
+    params: LatticeOptions,
+    table: Table,
+    requirements: Sequence[Requirement],
+    ladders: Sequence[Ladder],
+    suppression_limit: float,
+) -> Found:
+    """Search the levels of some attributes, others being held as they are.
+
+    Parameters
+    ----------
+    params : LatticeOptions
+    table : Table
+    requirements : sequence of Requirement
+        Bound to the table.
+    ladders : sequence of Ladder
+        Of all attributes that tell classes apart; one of a single level and without a hierarchy is held as it is.
+    suppression_limit : float
+        Largest share of rows that may be suppressed.
+
+    Raises
+    ------
+    ConfigurationError
+        The options name unknown columns or levels.
+    GoalError
+        No level vector will do; with the best that was reached, and what holds it back.
+    """
+    refuse_options(params, ladders)
+    rows = len(table.frame)
+    dimensions = [_dimension(params, ladder) for ladder in ladders]
+    allowed = min(allowed_rows(suppression_limit, rows), rows - 1)
+    search, ending = _search(params, dimensions, requirements, allowed)
+    best = search.chosen()
+    if best is None:
+        _refuse(search, suppression_limit)
+        raise AssertionError("unreachable")
+    recoded = Recoded(ladders, requirements, [absolute(search, best.levels)], np.zeros(rows, dtype=np.int16))
+    gone = _suppressed(search, best.levels) if best.suppressed else np.zeros(rows, dtype=np.bool_)
+    rounds = [(search, ending)]
+    while params.local_recoding and gone.any():
+        inner = _search(params, dimensions, requirements, int(np.count_nonzero(gone)) - 1, gone)
+        left = _recode(recoded, inner[0], gone)
+        if left is None:
+            break
+        gone = left
+        rounds.append(inner)
+    return _found(params, recoded, gone, rounds)
+
+
+def _search(
+    params: LatticeOptions,
+    dimensions: Sequence[Dimension],
+    requirements: Sequence[Requirement],
+    allowed: int,
+    rows: BoolArray | None = None,
+) -> tuple[Search, Ending]:
+    space = collapse(dimensions, requirements, rows)
+    search = Search(space, quality(params, space), allowed)
+    if prod(space.shape) <= params.exact_nodes and len(space.shape) <= _MOST_AXES:
+        return search, exact(search)
+    return search, bounded(search, Budget(params.bounded_nodes, params.bounded_seconds))
+
+
+def _dimension(params: LatticeOptions, ladder: Ladder) -> Dimension:
+    allowed = params.levels.get(ladder.attribute.name)
+    return dimension(ladder) if allowed is None else dimension(ladder, allowed.min, allowed.max)
+
+
+def _suppressed(search: Search, levels: tuple[int, ...]) -> BoolArray:
+    """Return the rows that a node of the whole table's lattice suppresses."""
+    tried = search.space.attempt(levels)
+    # Classes are numbered alike on both sides: by the groups of their tuples, in lexicographic order.
+    classes, _ = row_classes(search.space.dimensions, levels)
+    return np.asarray(tried.bad[tried.cells > 0][classes])
+
+
+def _recode(recoded: Recoded, search: Search, gone: BoolArray) -> BoolArray | None:
+    """Put the rows that are gone on levels of their own; None, and nothing done, where that saves none of them."""
+    best = search.chosen()
+    if best is None:
+        return None
+    before = recoded.rounds.copy()
+    recoded.vectors.append(absolute(search, best.levels))
+    recoded.rounds[gone] = len(recoded.vectors) - 1
+    left = recoded.missing()
+    if np.count_nonzero(left) < np.count_nonzero(gone):
+        return left
+    recoded.vectors.pop()
+    recoded.rounds = before
+    return None
+
+
+def _refuse(search: Search, limit: float) -> None:
+    """Raise ``GoalError`` with the node that suppresses fewest rows, and what holds it back."""
+    space = search.space
+    looks = [look for look in search.looks if None not in look.missed] or search.looks
+    least = min(looks, key=lambda look: look.tie)
+    names = [one.ladder.attribute.name for one in space.dimensions]
+    levels = ", ".join(f"{name} {level}" for name, level in zip(names, absolute(search, least.levels), strict=True))
+    reached = Fault(
+        place="anonymization",
+        problem=f"no levels that may be used meet the criteria; the fewest rows are suppressed at {levels}",
+        remedy="allow higher levels, or see what holds it back",
+    )
+    try:
+        suppress(space.requirements, *row_classes(space.dimensions, least.levels), limit)
+    except GoalError as error:
+        raise GoalError([reached, *error.faults]) from None
+
+
+def _found(params: LatticeOptions, recoded: Recoded, gone: BoolArray, rounds: Sequence[tuple[Search, Ending]]) -> Found:
+    tables = [node_table(*one) for one in rounds]
+    if len(tables) > 1:
+        for number, table in enumerate(tables, 1):
+            table.insert(0, "round", number)
+    first = rounds[0][0]
+    climbed = [one.ladder for one in first.space.dimensions if one.ladder.hierarchy is not None]
+    names = [ladder.attribute.name for ladder in recoded.ladders]
+    facts: dict[str, Any] = {
+        "levels": [dict(zip(names, vector, strict=True)) for vector in recoded.vectors],
+        "quality": {"model": params.quality, "weights": params.weights, "value": first.best},
+        "loss": recoded.loss(gone),
+        "suppressed": int(np.count_nonzero(gone)),
+        "searches": [summary(*one) for one in rounds],
+        "hierarchies": {
+            ladder.attribute.name: ladder.hierarchy.digest for ladder in climbed if ladder.hierarchy is not None
+        },
+    }
+    return Found(tuple(recoded.vectors), recoded.levels(), gone, pd.concat(tables, ignore_index=True), facts)

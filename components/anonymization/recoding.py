@@ -1,0 +1,78 @@
+"""Rows on several level vectors at once (local recoding): what they show, and which of them miss the criteria."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from components.anonymization.coding import BoolArray, IntArray, combined
+from components.anonymization.hierarchy import Ladder
+from components.anonymization.requirements import Requirement
+from components.anonymization.space import Levels
+
+
+@dataclass(slots=True)
+class Recoded:
+    """Rows, each on one of several level vectors.
+
+    Parameters
+    ----------
+    ladders : sequence of Ladder
+    requirements : sequence of Requirement
+    vectors : list of tuple of int
+        Levels per ladder, as the hierarchies count them.
+    rounds : ndarray of int, shape (n,)
+        The vector that each row is on.
+    """
+
+    ladders: Sequence[Ladder]
+    requirements: Sequence[Requirement]
+    vectors: list[Levels]
+    rounds: IntArray
+
+    def classes(self) -> tuple[IntArray, int]:
+        """Return the class of each row, and how many classes there are. Rows that show the same are one class."""
+        return combined(self._shown(number) for number in range(len(self.ladders)))
+
+    def missing(self) -> BoolArray:
+        """Return the rows of classes that miss a requirement."""
+        classes, n_classes = self.classes()
+        fails = np.zeros(n_classes, dtype=np.bool_)
+        for requirement in self.requirements:
+            fails |= ~requirement.met(requirement.score(requirement.counts(classes, n_classes)))
+        return np.asarray(fails[classes])
+
+    def levels(self) -> list[int | IntArray]:
+        """Return the level of all rows, or of each, per ladder."""
+        if len(self.vectors) == 1:
+            return list(self.vectors[0])
+        return list(np.array(self.vectors)[self.rounds].T)
+
+    def loss(self, suppressed: BoolArray) -> float:
+        """Return ARX's Loss, (product over attributes of (1 + v))^(1/attributes) - 1.
+
+        v = (mean share - 1/L) / (1 - 1/L), where share is that of the L leaves under the published value, and 1 in a
+        suppressed row. An attribute that is held as it is has no leaves, and doesn't count.
+
+        Parameters
+        ----------
+        suppressed : ndarray of bool, shape (n,)
+        """
+        parts = []
+        for ladder, level in zip(self.ladders, self.levels(), strict=True):
+            if ladder.hierarchy is None:
+                continue
+            by_level = np.stack([share[group] for share, group in zip(ladder.shares, ladder.groups, strict=True)])
+            share = np.where(suppressed, 1.0, by_level[level, ladder.attribute.codes])
+            single = 1.0 / ladder.leaves
+            parts.append(np.log1p((float(share.mean()) - single) / (1.0 - single)) if single < 1 else 0.0)
+        return float(np.expm1(sum(parts) / max(len(parts), 1)))
+
+    def _shown(self, number: int) -> tuple[IntArray, int]:
+        """Return a number for what each row shows on one attribute, and how many numbers there are."""
+        ladder = self.ladders[number]
+        chosen = [vector[number] for vector in self.vectors]
+        texts = [np.asarray(ladder.labels[level], dtype=object)[ladder.groups[level]] for level in chosen]
+        numbers, known = pd.factorize(np.concatenate(texts), use_na_sentinel=False)
+        return numbers.reshape(len(chosen), -1)[self.rounds, ladder.attribute.codes], len(known)

@@ -1,0 +1,118 @@
+"""What a search leaves for its reader: every node that was looked at, what became of it, and why the best one won."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from components.anonymization.bounded import Stopped
+from components.anonymization.coding import IntArray
+from components.anonymization.search import UNTRIED, Look, Proof, Search
+from components.anonymization.space import Levels
+
+Ending = Proof | Stopped
+
+MOST_ROWS = 20_000
+"""Lattices with more nodes are recorded by the nodes that were tried; the others are only counted."""
+
+
+def names_of(search: Search) -> list[str]:
+    """Return how the search's requirements are called, in order."""
+    return [f"{one.name} on {one.column}" if one.column else one.name for one in search.space.requirements]
+
+
+def node_table(search: Search, ending: Ending) -> pd.DataFrame:
+    """Return what became of the nodes of a lattice.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``trial`` (from 1, in the order tried; empty where a node was not), ``level <column>``, ``quality`` (of nodes
+        that fit), ``bound`` (what the node loses at least, where that is known), ``suppressed`` (rows),
+        ``misses <criterion>`` (rows of classes that miss it; empty where it was no longer looked at) and ``outcome``.
+    """
+    looks = search.looks
+    tried = _tried(search, ending)
+    if not isinstance(ending, Proof) or ending.trial.size > MOST_ROWS:
+        return tried
+    places = np.flatnonzero(ending.trial.reshape(-1) == UNTRIED)
+    rest = _levels(search, np.stack(np.unravel_index(places, ending.trial.shape), axis=1))
+    rest["bound"] = ending.bound.reshape(-1)[places]
+    by = ending.condemned.reshape(-1)[places]
+    below = np.array([f"not tried: below {_shown(search, look.levels)}, which suppresses too many" for look in looks])
+    rest["outcome"] = np.where(by == UNTRIED, "not tried: loses no less than the best", below[by])
+    rest["bound"] = rest["bound"].replace(-np.inf, np.nan)
+    whole = pd.concat([tried, rest], ignore_index=True)
+    return whole[tried.columns]
+
+
+def summary(search: Search, ending: Ending) -> dict[str, Any]:
+    """Return the figures of a search: nodes by what became of them, what is proved, and why the best one won."""
+    chosen = search.chosen()
+    nodes = int(np.prod([float(size) for size in search.space.shape]))
+    proved = isinstance(ending, Proof) or not ending.limit
+    facts: dict[str, Any] = {"nodes": nodes, "tried": len(search.looks), "proved": proved}
+    if isinstance(ending, Proof):
+        facts["condemned"] = int(np.count_nonzero(ending.condemned != UNTRIED))
+        facts["not_better"] = nodes - facts["tried"] - facts["condemned"]
+    if chosen is None:
+        return facts
+    bound = chosen.value if proved or not isinstance(ending, Stopped) else min(ending.bound, chosen.value)
+    facts |= {"lower_bound": bound if np.isfinite(bound) else None, "chosen": _why(search, proved=proved)}
+    facts["gap"] = chosen.value - bound if np.isfinite(bound) else None
+    if isinstance(ending, Stopped) and ending.limit:
+        facts["stopped_by"] = f"bounded_{ending.limit}"
+    return facts
+
+
+def absolute(search: Search, levels: Levels) -> Levels:
+    """Return levels as the hierarchies count them."""
+    return tuple(one.levels[level] for one, level in zip(search.space.dimensions, levels, strict=True))
+
+
+def _why(search: Search, *, proved: bool) -> str:
+    equals = sum(look.fits and look.value <= search.limit for look in search.looks)
+    least = "no node loses less" if proved else "no node that was tried loses less; others may"
+    if equals == 1:
+        return f"the only node tried that loses so little; {least}"
+    return (
+        f"{equals} nodes lose equally little; of these it suppresses fewest rows, then has the lowest sum of levels, "
+        f"then comes first; {least}"
+    )
+
+
+def _tried(search: Search, ending: Ending) -> pd.DataFrame:
+    looks, chosen = search.looks, search.chosen()
+    table = _levels(search, np.array([look.levels for look in looks]).reshape(len(looks), len(search.space.shape)))
+    table.insert(0, "trial", np.arange(1, len(looks) + 1))
+    table["quality"] = [look.value for look in looks]
+    table["bound"] = np.nan
+    if isinstance(ending, Proof):
+        table["bound"] = [float(ending.bound[look.levels]) for look in looks]
+    table["suppressed"] = [look.suppressed for look in looks]
+    for number, name in enumerate(names_of(search)):
+        table[f"misses {name}"] = pd.array([look.missed[number] for look in looks], dtype="Int64")
+    table["outcome"] = [_outcome(search, look, chosen) for look in looks]
+    return table.astype({"trial": "Int64", "suppressed": "Int64"})
+
+
+def _outcome(search: Search, look: Look, chosen: Look | None) -> str:
+    if look is chosen:
+        return "chosen"
+    if look.fits:
+        return "equally good, and comes later" if look.value <= search.limit else "loses more than the best"
+    missed = [f"{rows} miss {name}" for name, rows in zip(names_of(search), look.missed, strict=True) if rows]
+    return f"suppresses more than {search.allowed} rows: {', '.join(missed)}"
+
+
+def _levels(search: Search, levels: IntArray) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            f"level {one.ladder.attribute.name}": np.array(one.levels)[levels[:, number]]
+            for number, one in enumerate(search.space.dimensions)
+        }
+    )
+
+
+def _shown(search: Search, levels: Levels) -> str:
+    return f"({', '.join(str(level) for level in absolute(search, levels))})"

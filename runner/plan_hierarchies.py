@@ -1,0 +1,55 @@
+"""What ``plan`` says of hierarchies: coverage per quasi-identifier, and the size of each lattice."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from components.anonymization import Given
+from components.anonymization.coding import encode
+from components.anonymization.hierarchy import Hierarchy
+from components.anonymization.hierarchy_checks import coverage
+from components.data import Table
+
+
+def hierarchy_lines(table: Table, given: Given) -> Iterator[tuple[str, str]]:
+    """Yield the coverage of each quasi-identifier's hierarchy, over the whole table."""
+    schema = table.schema
+    said = []
+    for name in schema.quasi_identifiers:
+        hierarchy = given.hierarchies.get(name)
+        if hierarchy is None:
+            said.append(f"{name}: none")
+            continue
+        (attribute,) = encode(table.frame, [schema.column(name)])
+        found = coverage(attribute, hierarchy, schema.missing.markers)
+        share = found.covered / found.values if found.values else 1.0
+        levels = len(hierarchy.labels)
+        said.append(f"{name}: {found.covered:,} of {found.values:,} values covered ({share:.0%}), {levels} levels")
+    yield "hierarchies", "; ".join(said)
+
+
+def lattice_lines(method: Any, hierarchies: Mapping[str, Hierarchy], names: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the size of each lattice that a method searches."""
+    for label, options, columns in _searches(method, names):
+        heights = []
+        for name in columns:
+            allowed = options.levels.get(name)
+            top = len(hierarchies[name].labels) - 1
+            low = 0 if allowed is None else allowed.min
+            high = top if allowed is None or allowed.max is None else min(allowed.max, top)
+            heights.append(high - low + 1)
+        nodes = math.prod(heights)
+        how = (
+            "the optimum is proved"
+            if nodes <= options.exact_nodes
+            else f"more than exact_nodes={options.exact_nodes:,}: the best of at most {options.bounded_nodes:,} tried"
+        )
+        yield label, f"{nodes:,} nodes ({' x '.join(map(str, heights))} levels); {how}"
+
+
+def _searches(method: Any, names: list[str]) -> Iterator[tuple[str, Any, list[str]]]:
+    if method.name == "lattice":
+        yield "lattice", method, names
+    for number, step in enumerate(getattr(method, "steps", [])):
+        if step.name == "lattice":
+            yield f"lattice, step {number}", step, step.columns
