@@ -120,7 +120,8 @@ def unknown(key: str, source: str, known: list[str], component: str = "") -> Fau
     """Return the fault of a key that there isn't, in the section of `component` where it stands in one."""
     key = key or "''"
     problem = f"{component} has no such key" if component else "there is no such key"
-    return Fault(key, problem, remedy=did_you_mean(nearest_path(key, known)), source=source)
+    others = [other for other in known if other != key]  # another kind of mapping may have such a key
+    return Fault(key, problem, remedy=did_you_mean(nearest_path(key, others)), source=source)
 
 
 def target(place: str, source: str) -> Fault:

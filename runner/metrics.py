@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from runner import canonical
-from schemas.tables import METRIC_COLUMNS, METRICS, Metric
+from schemas.tables import METRIC_COLUMNS, METRICS, Metric, kind_of
 
 WHEN = ("", "before", "after")
 
@@ -26,10 +26,11 @@ def in_order(metrics: Iterable[Metric]) -> list[Metric]:
     return [placed[place] for place in sorted(placed)]
 
 
-def _place(metric: Metric) -> tuple[int, int, str, str, str, int]:
+def _place(metric: Metric) -> tuple[int, int, str, str, str, str, int]:
     return (
         list(METRICS).index(metric.stage),
-        METRICS[metric.stage].index(metric.metric),
+        METRICS[metric.stage].index(kind_of(metric.metric)),
+        metric.metric,
         metric.scope,
         metric.column,
         metric.split,

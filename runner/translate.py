@@ -103,7 +103,7 @@ def _trouble(path: Path, detail: dict[str, Any], model: type[BaseModel], resolve
     place = field_at(model, path)
     allowed = f"must be {expected(*place)}" if place and place[0] is not Any else ""
     if kind == "extra_forbidden":
-        return Trouble(path, "", unknown=True, known=_siblings(path, model), name=name)
+        return Trouble(path, "", unknown=True, known=_siblings(path, model, resolved), name=name)
     if kind == "missing":
         return Trouble(path, "is missing", allowed, f"set it with {dotted(path)}=...", name=name)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -169,10 +169,13 @@ def _conversion(path: Path, given: Any, resolved: Resolved) -> str:
     return "write it without quotes" if plain.isdigit() or given.lower() in ("true", "false") else ""
 
 
-def _siblings(path: Path, model: type[BaseModel]) -> tuple[str, ...]:
-    """Return the keys that the model knows where an unknown one stands."""
+def _siblings(path: Path, model: type[BaseModel], resolved: Resolved) -> tuple[str, ...]:
+    """Return the keys that the model knows where an unknown one stands; of a union, those of the member named there."""
     around: Any = field_at(model, path[:-1]) if len(path) > 1 else (model, ())
     kinds = members(around[0]) if around else []
+    if around and _tagged(around[0]):
+        tag = get(resolved.plain, path[:-1]).get("name")
+        kinds = [kind for kind in kinds if tag in get_args(kind.model_fields["name"].annotation)]
     names = [name for kind in kinds if isinstance(kind, type) for name in getattr(kind, "model_fields", {})]
     return tuple(dotted((*path[:-1], name)) for name in dict.fromkeys(names))
 

@@ -139,9 +139,9 @@ def _fault(trouble: Trouble, known: list[str], resolved: Resolved, draft: Draft)
 
 
 def _component(path: Path, resolved: Resolved) -> str:
-    """Return the component that the section around `path` names, in words; empty outside of such sections."""
-    around = path[:2] if path[:2] == ("dataset", "source") else path[:1]
-    if len(path) != len(around) + 1 or around[-1] not in (*SECTIONS, "source"):
+    """Return the component or hierarchy that the section around `path` names, in words; empty outside of such."""
+    around = path[:-1] if path[-2:-1] == ("hierarchy",) else path[:2] if path[:2] == ("dataset", "source") else path[:1]
+    if len(path) != len(around) + 1 or around[-1] not in (*SECTIONS, "source", "hierarchy"):
         return ""
     section = get(resolved.plain, around)
     return f"the {around[-1]} {section['name']}" if isinstance(section, dict) and "name" in section else ""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection
 from datetime import UTC, date, datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictInt, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -165,6 +165,9 @@ class DatasetSchema(Contract):
     client: Text | None = Field(default=None, description="column that names the site a row belongs to")
     hierarchies: str | None = Field(default=None, description="folder of the hierarchy files that columns name")
     population: Population = Population()
+    risk_thresholds: list[Annotated[float, Field(gt=0, le=1)]] = Field(
+        default=[0.09, 0.2, 0.5], description="shares of records above these risks are told; 0.09 stands for 1/11"
+    )
     missing: Missing = Missing()
     split: SplitSettings = SplitSettings()
 

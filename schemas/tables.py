@@ -1,5 +1,6 @@
 """The tables that a run writes: their columns, and the names that may stand in them."""
 
+import re
 from difflib import get_close_matches
 from typing import Annotated, Literal, Self
 
@@ -64,9 +65,7 @@ METRICS: dict[str, tuple[str, ...]] = {
         "risk_prosecutor_max",
         "risk_prosecutor_mean",
         "risk_marketer",
-        "risk_above_0.09",
-        "risk_above_0.2",
-        "risk_above_0.5",
+        "risk_above_<threshold>",
         "arirec",
         "sample_uniques",
         "risk_journalist_max",
@@ -80,7 +79,17 @@ METRICS: dict[str, tuple[str, ...]] = {
     "federation": ("rounds", "clients", "excluded_clients"),
     "dp": ("epsilon", "delta", "noise_multiplier"),
 }
-"""The metrics of each stage, stages in the order of a run. A new metric is added here first."""
+"""The metrics of each stage, stages in the order of a run. A new metric is added here first.
+
+``<threshold>`` is a risk that the dataset names, as it is written: ``risk_above_0.2``.
+"""
+
+_THRESHOLD = re.compile(r"risk_above_\d+(\.\d+)?(e-\d+)?")
+
+
+def kind_of(metric: str) -> str:
+    """Return the name under which `METRICS` lists a metric."""
+    return "risk_above_<threshold>" if _THRESHOLD.fullmatch(metric) else metric
 
 SCOPES: tuple[str, ...] = ("", "constant", "linear", "original", "anonymized", "minimized", "federated", "worst")
 """What a figure is about; beside these ``federated:<scenario>`` and ``client:<name>``."""
@@ -108,7 +117,7 @@ class Metric(Contract):
     def _known(self) -> Self:
         if self.stage not in METRICS:
             raise _unknown("stage", self.stage, tuple(METRICS))
-        if self.metric not in METRICS[self.stage]:
+        if kind_of(self.metric) not in METRICS[self.stage]:
             raise _unknown(f"metric of stage {self.stage}", self.metric, METRICS[self.stage])
         return self
 

@@ -25,7 +25,7 @@ def started(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_worked_example_runs(tmp_path: Path) -> None:
-    for name, text in [*blocks("yaml"), *blocks("python")]:
+    for name, text in [block for kind in ("yaml", "python") for block in blocks(kind) if block[0]]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     subprocess.run([sys.executable, "make_club.py"], cwd=tmp_path, check=True)

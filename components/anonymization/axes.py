@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from components.anonymization.coding import MISSING, Attribute, FloatArray, IntArray
+from components.anonymization.coding import MISSING, Attribute, FloatArray, IntArray, any_row_of, combined
 from components.anonymization.hierarchy import Ladder
 from components.anonymization.measurement import SUPPRESSED
 from components.anonymization.representatives import scale
@@ -100,6 +100,36 @@ def axis(unit: Attribute, ladder: Ladder | None = None, weight: float = 1.0) -> 
         groups=np.zeros((0, size), dtype=np.int64),
         shares=np.zeros((0, size)),
     )
+
+
+def upper_half(boxes: IntArray, n_boxes: int, ranks: IntArray, rows: IntArray) -> IntArray:
+    """Return 1 for tuples above the cut that leaves the two sides of their box most alike in rows, else 0.
+
+    That is at the median (LeFevre et al. 2006, section 4.1), on the side of it that is the more balanced; the lower of
+    two equals. Equal values are never parted.
+
+    Parameters
+    ----------
+    boxes, ranks, rows : ndarray of int, shape (a,)
+        Box, rank on the axis that it is cut along, and number of rows of each tuple.
+    n_boxes : int
+    """
+    if not len(boxes):
+        return np.zeros(0, dtype=np.int64)
+    cells, count = combined([(boxes, n_boxes), (ranks, int(ranks.max()) + 1)])
+    amounts = np.bincount(cells, weights=rows, minlength=count).astype(np.int64)
+    some = any_row_of(cells, count)
+    box, below = boxes[some], np.cumsum(amounts)
+    starts = np.flatnonzero(np.diff(box, prepend=MISSING))
+    segment = np.cumsum(np.diff(box, prepend=MISSING) != 0) - 1
+    total = np.diff(below[np.append(starts[1:], count) - 1], prepend=0)[segment]
+    below -= (below[starts] - amounts[starts])[segment]
+    apart = np.abs(2 * below - total)
+    best = np.minimum.reduceat(apart, starts)[segment] == apart
+    first = np.minimum.reduceat(np.where(best, np.arange(count), count), starts)
+    last_below = np.empty(n_boxes, dtype=np.int64)
+    last_below[box[starts]] = first
+    return np.asarray(cells > last_below[boxes], dtype=np.int64)
 
 
 def _climbing(unit: Attribute, ladder: Ladder, weight: float) -> Axis:

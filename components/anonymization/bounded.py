@@ -1,25 +1,29 @@
 """The bounded search of a lattice too large to be searched whole: a good node, and how much better any could be.
 
-First a descent: from the top each attribute goes down as far as its rows allow, then single attributes go up again to
-let others down. Then boxes of nodes, the one with the lowest bound first (branch and bound, Land and Doig 1960): the
-top node of a box is tried, which condemns the whole box or leaves it to be cut in two. The lowest bound of what is
-left at the end is what is proved: no node loses less. Where nothing is left, the best node found is the optimum.
+First a descent: from the top, attributes go down as far as the rows allow; then some go up again to let others down,
+drawn from a fixed seed. Then boxes of nodes, the one with the lowest bound first (branch and bound, Land and Doig
+1960): the top node of a box is tried, which condemns the whole box or leaves it to be cut in two. The lowest bound of
+what is left at the end is what is proved: no node loses less. Where nothing is left, the best found is the optimum.
 """
 
 import heapq
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
 
+from components.anonymization.coding import FloatArray
 from components.anonymization.quality import Separable
 from components.anonymization.search import Look, Search
 from components.anonymization.space import Levels
 
 _DESCENT = 0.5
 """Share of the budget that the descent may take."""
+
+_IDLE = 50
+"""Turns in a row that try no new node, after which a descent has seen all that it can reach."""
 
 
 @dataclass(slots=True)
@@ -70,6 +74,7 @@ class _Trials:
 
     def __init__(self, search: Search) -> None:
         self.search = search
+        self.shape = search.space.shape
         self._known: dict[Levels, tuple[Look, bool, float]] = {}
 
     def look(self, levels: Levels) -> tuple[Look, bool, float]:
@@ -94,45 +99,47 @@ def bounded(search: Search, budget: Budget) -> Stopped:
 
 
 def _descend(trials: _Trials, highest: Levels, budget: Budget) -> None:
-    """Go down from the top, then try to do better by letting one attribute up and others down."""
-    search = trials.search
+    """Go down from the top, then try to do better from there (iterated local search, Lourenco et al. 2003)."""
     if not trials.look(highest)[0].fits:
         return
-    here = _down(trials, highest, budget)
-    while not budget.spent(len(search.looks), _DESCENT):
-        better = _better(trials, here, highest, budget)
-        if better is None:
-            return
-        here = better
+    evenly = np.ones(len(highest))
+    here = _down(trials, highest, budget, evenly)
+    for number in range(len(highest)):  # let each attribute up in turn, and others down before it
+        here = _raised(trials, here, budget, [number], np.where(np.arange(len(highest)) == number, 0.0, evenly))
+    draw = np.random.default_rng(0)
+    idle = 0
+    while idle < _IDLE and not budget.spent(len(trials.search.looks), _DESCENT):
+        before = len(trials.search.looks)
+        some = draw.choice(len(highest), size=min(len(highest), int(draw.integers(2, 6))), replace=False).tolist()
+        here = _raised(trials, here, budget, some, draw.exponential(size=len(highest)))
+        idle = idle + 1 if len(trials.search.looks) == before else 0
 
 
-def _better(trials: _Trials, here: Levels, highest: Levels, budget: Budget) -> Levels | None:
-    """Return a better node that is reached by letting one attribute up and others down; None if there is none."""
-    value = trials.look(here)[0].value
-    for number, level in enumerate(here):
-        if level < highest[number] and not budget.spent(len(trials.search.looks), _DESCENT):
-            raised = _at(here, number, level + 1)
-            other = _down(trials, raised, budget, but=number) if trials.look(raised)[0].fits else raised
-            look = trials.look(other)[0]
-            if look.fits and look.value < value:
-                return other
-    return None
+def _raised(trials: _Trials, here: Levels, budget: Budget, some: Sequence[int], favour: FloatArray) -> Levels:
+    """Let some attributes up to the top, go down again, and return where that ends if it is no worse than here."""
+    start = tuple(size - 1 if number in some else here[number] for number, size in enumerate(trials.shape))
+    if budget.spent(len(trials.search.looks), _DESCENT) or not trials.look(start)[0].fits:
+        return here
+    there = _down(trials, start, budget, favour)
+    return there if trials.look(there)[0].value <= trials.look(here)[0].value else here
 
 
-def _down(trials: _Trials, start: Levels, budget: Budget, but: int | None = None) -> Levels:
+def _down(trials: _Trials, start: Levels, budget: Budget, favour: FloatArray) -> Levels:
     """Let attributes down, level by level, as long as the node fits and loses less: the greatest gain first.
 
-    An attribute that can't go down any more can't do so further below either, if nodes condemn those below them.
+    Gains count `favour` times. An attribute that can't go down any more can't do so further below either, if nodes
+    condemn those below them.
     """
-    here, stuck = start, {but}
+    here = start
+    stuck: set[int] = set()
     value = trials.look(here)[0].value
     while not budget.spent(len(trials.search.looks), _DESCENT):
         free = [number for number, level in enumerate(here) if level and number not in stuck]
         if not free:
             break
-        steps = [_at(here, number, here[number] - 1) for number in free]
-        gains = [_promise(trials, step) for step in steps]
-        number = free[int(np.argmin(gains))]
+        promise = _promise(trials, here)
+        gains = [favour[number] * (promise - _promise(trials, _at(here, number, here[number] - 1))) for number in free]
+        number = free[int(np.argmax(gains))]
         step = _at(here, number, here[number] - 1)
         look = trials.look(step)[0]
         if look.fits and look.value < value:

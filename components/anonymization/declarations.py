@@ -162,11 +162,11 @@ class Step(Contract):
 
 
 class TopBottom(Step):
-    """Top and bottom coding: values beyond a bound are published as that bound or beyond."""
+    """Top and bottom coding: a bound, and all beyond it, are published as that bound or beyond."""
 
     name: Literal["top_bottom"] = "top_bottom"
-    bottom: float | str | None = Field(default=None, description="values below are published as ``<= bottom``")
-    top: float | str | None = Field(default=None, description="values above are published as ``>= top``")
+    bottom: float | str | None = Field(default=None, description="values up to it are published as ``<= bottom``")
+    top: float | str | None = Field(default=None, description="values from it on are published as ``>= top``")
 
 
 class Microaggregate(Step):

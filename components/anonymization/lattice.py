@@ -28,8 +28,8 @@ from components.anonymization.requirements import Requirement, least_k, refuse_t
 from components.anonymization.search import Search, exact
 from components.anonymization.search_record import Ending, absolute, node_table, summary
 from components.anonymization.seen import full_domain, learned_from
-from components.anonymization.space import Dimension, collapse, dimension, row_classes
-from components.anonymization.suppression import allowed_rows, suppress
+from components.anonymization.space import Dimension, collapse, dimension, is_held, row_classes
+from components.anonymization.suppression import allowed_rows, suppress, suppress_starred
 from components.anonymization.transform import agreed_levels
 from components.data.table import Table
 from schemas.faults import Fault, GoalError
@@ -96,7 +96,9 @@ def anonymise(params: Lattice, table: Table, given: Given) -> Release:
     found = search_columns(params, table, requirements, ladders, params.suppression_limit)
     shown = [published(ladder, level) for ladder, level in zip(ladders, found.levels, strict=True)]
     columns = [one for one in shown if one is not None]
+    gone = suppress_starred(table, columns, found.suppressed, params.suppression_limit)
     facts = {"method": params.name, "parameters": params.model_dump(mode="json"), "k": least_k(params), **found.facts}
+    facts["suppressed"] = int(np.count_nonzero(gone))
     facts["cells_changed"] = {one.column.name: one.changed for one in columns}
     handed_on: dict[str, Any] = {
         "nodes": found.nodes,
@@ -104,8 +106,8 @@ def anonymise(params: Lattice, table: Table, given: Given) -> Release:
     }
     if len(found.vectors) == 1:  # rows on levels of their own have no one space: a model sees the original domain
         seen = full_domain(ladders, found.vectors[0], params)
-        handed_on |= {"seen": seen, "training": learned_from(seen, table, columns, found.suppressed)}
-    return publish(params, table, Decided(columns, facts, found.suppressed), requirements, before, **handed_on)
+        handed_on |= {"seen": seen, "training": learned_from(seen, table, columns, gone)}
+    return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
 
 
 def precheck(params: Lattice, table: Table, given: Given) -> list[Requirement]:
@@ -152,7 +154,7 @@ def search_columns(
     GoalError
         No level vector will do; with the best that was reached, and what holds it back.
     """
-    refuse_options(params, ladders)
+    refuse_options(params, [ladder for ladder in ladders if not is_held(ladder)])
     rows = len(table.frame)
     dimensions = [_dimension(params, ladder) for ladder in ladders]
     allowed = min(allowed_rows(suppression_limit, rows), rows - 1)
@@ -222,8 +224,11 @@ def _refuse(search: Search, limit: float) -> None:
     space = search.space
     looks = [look for look in search.looks if None not in look.missed] or search.looks
     least = min(looks, key=lambda look: look.tie)
-    names = [one.ladder.attribute.name for one in space.dimensions]
-    levels = ", ".join(f"{name} {level}" for name, level in zip(names, absolute(search, least.levels), strict=True))
+    levels = ", ".join(
+        f"{one.ladder.attribute.name} {level}"
+        for one, level in zip(space.dimensions, absolute(search, least.levels), strict=True)
+        if not one.held
+    )
     reached = Fault(
         place="anonymization",
         problem=f"no levels that may be used meet the criteria; the fewest rows are suppressed at {levels}",
@@ -241,16 +246,16 @@ def _found(params: LatticeOptions, recoded: Recoded, gone: BoolArray, rounds: Se
         for number, table in enumerate(tables, 1):
             table.insert(0, "round", number)
     first = rounds[0][0]
-    climbed = [one.ladder for one in first.space.dimensions if one.ladder.hierarchy is not None]
-    names = [ladder.attribute.name for ladder in recoded.ladders]
+    climbed = [number for number, one in enumerate(first.space.dimensions) if not one.held]
+    hierarchies = {recoded.ladders[number].attribute.name: recoded.ladders[number].hierarchy for number in climbed}
     facts: dict[str, Any] = {
-        "levels": [dict(zip(names, vector, strict=True)) for vector in recoded.vectors],
+        "levels": [
+            dict(zip(hierarchies, (vector[number] for number in climbed), strict=True)) for vector in recoded.vectors
+        ],
         "quality": {"model": params.quality, "weights": params.weights, "value": first.best},
         "loss": recoded.loss(gone),
         "suppressed": int(np.count_nonzero(gone)),
         "searches": [summary(*one) for one in rounds],
-        "hierarchies": {
-            ladder.attribute.name: ladder.hierarchy.digest for ladder in climbed if ladder.hierarchy is not None
-        },
+        "hierarchies": {name: one.digest for name, one in hierarchies.items() if one is not None},
     }
     return Found(tuple(recoded.vectors), recoded.levels(), gone, pd.concat(tables, ignore_index=True), facts)

@@ -149,7 +149,7 @@ def measure_classes(  # noqa: PLR0913  # what `measure` takes, and what it does 
     suppressed_share = suppressed / max(len(frame) + left_out, 1)
     if not keep.size:
         missed = tuple(requirement.reached(np.zeros(0)) for requirement in requirements)
-        risk = release_risk(np.zeros(0, dtype=np.int64), suppressed_share)
+        risk = release_risk(np.zeros(0, dtype=np.int64), suppressed_share, schema.risk_thresholds)
         return Measurement(len(frame), suppressed, 0, 0, 0, None, 0, {}, risk, missed)
     parts = [(one.codes if keep.size == len(frame) else one.codes[keep], one.size) for one in quasi_identifiers]
     parts = parts or [(np.zeros(keep.size, dtype=np.int8), 1)]  # without quasi-identifiers all rows are one class
@@ -167,7 +167,7 @@ def measure_classes(  # noqa: PLR0913  # what `measure` takes, and what it does 
         k_persons=None if members is None else int(class_sizes.min()),
         k_wildcard=_wildcard_k(parts, any_row_of(classes.ids, classes.count), sizes, members),
         columns={name: disclosure_of(values, classes) for name, values in rows.values.items()},
-        risk=release_risk(class_sizes, suppressed_share),
+        risk=release_risk(class_sizes, suppressed_share, schema.risk_thresholds),
         criteria=tuple(_reached(requirement, rows, classes) for requirement in requirements),
     )
 
@@ -183,7 +183,11 @@ def _reached(requirement: Requirement, rows: Rows, classes: Classes) -> Reached:
 
 
 def fully_suppressed(attributes: Sequence[Attribute], rows: int) -> BoolArray:
-    """Tell the rows in which every quasi-identifier is suppressed; a ``*`` that a column declares is a value."""
+    """Tell the rows in which every quasi-identifier is suppressed; a ``*`` that a column declares is a value.
+
+    Where all rows are alike in this, nothing tells any of them from the others: they are one class, and none of them
+    is a row that was suppressed beside a release.
+    """
     suppressed = np.full(rows, fill_value=bool(attributes))
     for attribute in attributes:
         (cells,) = attribute.source
@@ -194,7 +198,7 @@ def fully_suppressed(attributes: Sequence[Attribute], rows: int) -> BoolArray:
         if not star.size:
             return np.zeros(rows, dtype=np.bool_)
         suppressed &= attribute.codes == star[0]
-    return suppressed
+    return np.zeros(rows, dtype=np.bool_) if suppressed.all() else suppressed
 
 
 def _wildcard_k(

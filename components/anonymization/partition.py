@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.anonymization.axes import Axis
+from components.anonymization.axes import Axis, upper_half
 from components.anonymization.coding import MISSING, BoolArray, IntArray, any_row_of, combined
-from components.anonymization.criteria import Counts
+from components.anonymization.criteria import Counts, tally
 from components.anonymization.requirements import Requirement
-from components.anonymization.tuples import Tuples, of_classes
+from components.anonymization.tuples import Tuples, placed
 
 _NONE = -1
 _SHARE_OF_BOX = 50
@@ -55,14 +55,20 @@ class _Open:
     count : int
     budget : ndarray of int, shape (count,)
         Rows that each box may leave out.
+    ranks : ndarray of int, shape (axes, A)
+        Where the tuples lie.
+    rows : ndarray of int, shape (A,)
+        Rows of each tuple.
     counts : tuple of Counts, one per requirement
-        As those of `Tuples`, of these tuples alone.
+        With a position among these tuples as a class.
     """
 
     tuples: IntArray
     boxes: IntArray
     count: int
     budget: IntArray
+    ranks: IntArray
+    rows: IntArray
     counts: tuple[Counts, ...]
 
     @property
@@ -154,48 +160,56 @@ def divide(
     the parts in proportion to their rows, rounded down: never more than `budget` rows are left out in all, and what a
     box may spend depends on nothing but the boxes that it was cut from.
     """
-    ranks = np.stack([one.ranks_of(tuples.first) for one in axes])
+    ranks = np.stack([one.ranks_of(tuples.first).astype(np.int32) for one in axes])
     boxes, count = start if start is not None else (np.zeros(len(tuples.rows), dtype=np.int64), 1)
     shares = _sums(boxes, tuples.rows, count) * budget // int(tuples.rows.sum())
-    level = _opened(np.arange(len(boxes)), boxes, shares, tuples.counts)
+    level = _Open(np.arange(len(boxes)), boxes, count, shares, ranks, tuples.rows, tuples.counts)
+    level = _narrowed(level, boxes, shares)
     final = np.full(len(boxes), _NONE, dtype=np.int64)
     closed = depth = 0
     cuts = np.zeros(len(axes), dtype=np.int64)
     while level.tuples.size:
-        new = _cut(axes, ranks, tuples, level)
+        new = _cut(axes, tuples.requirements, level)
         whole = new.taken == _NONE
         stays = whole[level.boxes]
         final[level.tuples[stays]] = closed + (np.cumsum(whole) - 1)[level.boxes[stays]]
         closed += int(np.count_nonzero(whole))
         cuts += np.bincount(new.taken[~whole] % len(axes), minlength=len(axes))
-        going = new.boxes != _NONE
-        level = _opened(level.tuples[going], new.boxes[going], new.budget, level.counts)
+        level = _narrowed(level, new.boxes, new.budget)
         depth += bool(level.tuples.size)
     return Division(final, closed, cuts, depth)
 
 
-def _opened(tuples: IntArray, boxes: IntArray, budget: IntArray, counts: Sequence[Counts]) -> _Open:
-    """Put tuples in the order of their boxes, and keep the counts of these tuples only."""
-    order = np.argsort(boxes, kind="stable")
-    kept = np.zeros(counts[0].n_classes, dtype=np.bool_)
-    kept[tuples] = True
-    own = tuple(of_classes(one, kept) for one in counts)
-    return _Open(tuples[order], boxes[order], len(budget), budget, own)
+def _narrowed(level: _Open, boxes: IntArray, budget: IntArray) -> _Open:
+    """Go on with the tuples that are in new boxes (-1: the others), in the order of these."""
+    going = np.flatnonzero(boxes != _NONE)
+    order = going[np.argsort(boxes[going])]
+    places = np.full(len(boxes), _NONE)
+    places[order] = np.arange(len(order))
+    return _Open(
+        tuples=level.tuples[order],
+        boxes=boxes[order],
+        count=len(budget),
+        budget=budget,
+        ranks=level.ranks[:, order],
+        rows=level.rows[order],
+        counts=tuple(placed(one, places, len(order)) for one in level.counts),
+    )
 
 
-def _cut(axes: Sequence[Axis], ranks: IntArray, tuples: Tuples, level: _Open) -> _Cut:
+def _cut(axes: Sequence[Axis], requirements: Sequence[Requirement], level: _Open) -> _Cut:
     """Cut every open box that can be, along the widest axis whose cut will do."""
-    offers = _offers(axes, ranks, level)
+    offers = _offers(axes, level)
     new = _Cut(np.full(len(level.tuples), _NONE), np.full(level.count, _NONE), np.zeros(0, dtype=np.int64))
-    rows = _sums(level.boxes, tuples.rows[level.tuples], level.count)
-    waiting = ~_too_small(tuples.requirements, rows, level.budget)
+    rows = _sums(level.boxes, level.rows, level.count)
+    waiting = ~_too_small(requirements, rows, level.budget)
     fewest = level.budget + 1
     cheapest = np.full(level.count, _NONE)
     for offer in offers.ranked:
         trying = waiting & (offer != _NONE)
         if not trying.any():
             break
-        tried = _try(axes, ranks, tuples, level, offers, np.where(trying, offer, _NONE))
+        tried = _try(axes, requirements, level, offers, np.where(trying, offer, _NONE))
         lost = _sums(tried.parent, np.where(tried.failed, tried.rows, 0), level.count)
         fine = trying & (lost <= np.minimum(level.budget, rows // _SHARE_OF_BOX)) & (lost < rows)
         new = _take(new, level, tried, np.where(fine, offer, _NONE))
@@ -204,14 +218,13 @@ def _cut(axes: Sequence[Axis], ranks: IntArray, tuples: Tuples, level: _Open) ->
         fewest, cheapest = np.where(better, lost, fewest), np.where(better, offer, cheapest)
     paid = np.where(waiting, cheapest, _NONE)
     if (paid != _NONE).any():
-        new = _take(new, level, _try(axes, ranks, tuples, level, offers, paid), paid)
+        new = _take(new, level, _try(axes, requirements, level, offers, paid), paid)
     return new
 
 
-def _offers(axes: Sequence[Axis], ranks: IntArray, level: _Open) -> _Offers:
+def _offers(axes: Sequence[Axis], level: _Open) -> _Offers:
     """Rank the cuts of each open box by the width of what they cut; of equals, missing cells and hierarchies first."""
-    own = ranks[:, level.tuples]
-    starts = level.starts
+    own, starts = level.ranks, level.starts
     low, high = np.minimum.reduceat(own, starts, axis=1), np.maximum.reduceat(own, starts, axis=1)
     widths = np.full((2 * len(axes), level.count), -1.0)
     nodes = np.zeros((len(axes), level.count), dtype=np.int64)
@@ -230,16 +243,16 @@ def _offers(axes: Sequence[Axis], ranks: IntArray, level: _Open) -> _Offers:
 
 
 def _try(
-    axes: Sequence[Axis], ranks: IntArray, tuples: Tuples, level: _Open, offers: _Offers, cuts: IntArray
+    axes: Sequence[Axis], requirements: Sequence[Requirement], level: _Open, offers: _Offers, cuts: IntArray
 ) -> _Tried:
     """See what the parts would be if each box took one cut (-1: none), and which of them miss a criterion."""
     places = np.flatnonzero((cuts != _NONE)[level.boxes])
-    boxes, members = level.boxes[places], level.tuples[places]
+    boxes, rows = level.boxes[places], level.rows[places]
     along, cut = cuts[boxes] % len(axes), cuts[boxes]
-    own = ranks[along, members]
+    own = level.ranks[along, places]
     sides = np.zeros(len(places), dtype=np.int64)
     linear = np.array([one.ladder is None for one in axes])[along] & (cut < len(axes))
-    sides[linear] = _upper_half(boxes[linear], level.count, own[linear], tuples.rows[members[linear]])
+    sides[linear] = upper_half(boxes[linear], level.count, own[linear], rows[linear])
     for at, one in enumerate(axes):
         if one.ladder is not None:
             here = cut == at
@@ -249,36 +262,18 @@ def _try(
             sides[here] = own[here] == one.blank
     parts, count = combined([(boxes, level.count), (sides, int(sides.max()) + 1)])
     parent = boxes[any_row_of(parts, count)]
-    into = np.full(len(tuples.rows), _NONE)
-    into[members] = parts
+    part_rows = _sums(parts, rows, count)
+    into = np.full(len(level.tuples), _NONE)
+    into[places] = parts
     failed = np.zeros(count, dtype=np.bool_)
-    for requirement, counts in zip(tuples.requirements, level.counts, strict=True):
-        entries = counts if len(places) == len(level.tuples) else of_classes(counts, into >= 0)
-        figures = requirement.score(entries.merged(into, count))
-        failed |= ~requirement.met(figures)
-    return _Tried(places, parts, parent, _sums(parts, tuples.rows[members], count), failed)
-
-
-def _upper_half(boxes: IntArray, n_boxes: int, ranks: IntArray, rows: IntArray) -> IntArray:
-    """Return 1 for tuples above the cut that leaves the two sides of their box most alike in rows, else 0.
-
-    That is at the median, on the side of it that is the more balanced; equal values are never parted.
-    """
-    if not len(boxes):
-        return np.zeros(0, dtype=np.int64)
-    cells, count = combined([(boxes, n_boxes), (ranks, int(ranks.max()) + 1)])
-    some = any_row_of(cells, count)
-    box, below = boxes[some], np.cumsum(_sums(cells, rows, count))
-    starts = np.flatnonzero(np.diff(box, prepend=_NONE))
-    segment = np.cumsum(np.diff(box, prepend=_NONE) != 0) - 1
-    total = np.diff(below[np.append(starts[1:], count) - 1], prepend=0)[segment]
-    below -= (below[starts] - _sums(cells, rows, count)[starts])[segment]
-    apart = np.abs(2 * below - total)
-    best = np.minimum.reduceat(apart, starts)[segment] == apart
-    first = np.minimum.reduceat(np.where(best, np.arange(count), count), starts)
-    last_below = np.empty(n_boxes, dtype=np.int64)
-    last_below[box[starts]] = first
-    return np.asarray(cells > last_below[boxes], dtype=np.int64)
+    for requirement, counts in zip(requirements, level.counts, strict=True):
+        if requirement.n_codes == 1:
+            of_parts = Counts(np.arange(count), np.zeros(count, dtype=np.int64), part_rows, count, 1)
+        else:
+            of_parts = placed(counts, into, count)
+            of_parts = tally(of_parts.classes, of_parts.codes, count, counts.n_codes, weights=of_parts.counts)
+        failed |= ~requirement.met(requirement.score(of_parts))
+    return _Tried(places, parts, parent, part_rows, failed)
 
 
 def _take(new: _Cut, level: _Open, tried: _Tried, taken: IntArray) -> _Cut:

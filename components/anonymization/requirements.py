@@ -297,6 +297,7 @@ def refuse_the_impossible(requirements: Sequence[Requirement], rows: int, suppre
     Parameters
     ----------
     requirements : sequence of Requirement
+        Without one that the caller counts in a population.
     rows : int
         Rows of the table.
     suppression_limit : float, optional

@@ -110,9 +110,14 @@ def _levels(search: Search, levels: IntArray) -> pd.DataFrame:
         {
             f"level {one.ladder.attribute.name}": np.array(one.levels)[levels[:, number]]
             for number, one in enumerate(search.space.dimensions)
+            if not one.held
         }
     )
 
 
 def _shown(search: Search, levels: Levels) -> str:
-    return f"({', '.join(str(level) for level in absolute(search, levels))})"
+    """Return a node as text, attributes that are held left out."""
+    climbed = [
+        str(level) for one, level in zip(search.space.dimensions, absolute(search, levels), strict=True) if not one.held
+    ]
+    return f"({', '.join(climbed)})"

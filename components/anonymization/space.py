@@ -51,7 +51,7 @@ class Dimension:
     @property
     def held(self) -> bool:
         """Whether the attribute stays as it is, whatever the search decides."""
-        return self.ladder.hierarchy is None and len(self.ladder.groups) == 1
+        return is_held(self.ladder)
 
 
 class Tried(NamedTuple):
@@ -163,6 +163,11 @@ class Space:
         if span > _DENSE * key.size + 1024:
             key, span = dense(key, span)
         return key, np.bincount(key, weights=self.rows, minlength=span).astype(np.float64, copy=False)
+
+
+def is_held(ladder: Ladder) -> bool:
+    """Tell whether an attribute stays as it is, whatever a search decides."""
+    return ladder.hierarchy is None and len(ladder.groups) == 1
 
 
 def dimension(ladder: Ladder, lowest: int = 0, highest: int | None = None) -> Dimension:

@@ -63,6 +63,10 @@ def suppress(
 def suppress_starred(table: Table, columns: Sequence[Published], gone: BoolArray, limit: float) -> BoolArray:
     """Return the rows to suppress, those that show ``*`` on every quasi-identifier among them: they are in no class.
 
+    Where all rows show nothing else they are one class (see `measurement.fully_suppressed`), and stay.
+
+    Where no row shows anything else, nothing tells any of them from the others: they are one class, and stay.
+
     Parameters
     ----------
     table : Table
@@ -76,7 +80,7 @@ def suppress_starred(table: Table, columns: Sequence[Published], gone: BoolArray
     Raises
     ------
     GoalError
-        They are more than the limit allows, or all there are.
+        They are more than the limit allows.
     """
     shown = {one.column.name: one for one in columns}
     starred = ~gone
@@ -88,7 +92,7 @@ def suppress_starred(table: Table, columns: Sequence[Published], gone: BoolArray
         if one is not None and not one.generalised:
             return gone
         starred &= pd.Series(cells, copy=False).eq(SUPPRESSED).fillna(value=False).to_numpy(dtype=np.bool_)
-    if not starred.any():
+    if not starred.any() or (gone | starred).all():
         return gone
     problem = f"{np.count_nonzero(starred)} of {len(gone)} rows show nothing but {SUPPRESSED}, and are in no class"
     _hold_to(limit, gone | starred, [Fault("anonymization", problem, "rows that show something")])

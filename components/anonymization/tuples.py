@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.anonymization.coding import BoolArray, IntArray, any_row_of, combined
+from components.anonymization.coding import IntArray, any_row_of, combined
 from components.anonymization.criteria import Counts
 from components.anonymization.requirements import Requirement
 
@@ -46,7 +46,13 @@ def collapse(parts: Sequence[tuple[IntArray, int]], requirements: Sequence[Requi
     )
 
 
-def of_classes(counts: Counts, chosen: BoolArray) -> Counts:
-    """Return the entries of the chosen classes, which keep their numbers."""
-    at = chosen[counts.classes]
-    return Counts(counts.classes[at], counts.codes[at], counts.counts[at], counts.n_classes, counts.n_codes)
+def placed(counts: Counts, places: IntArray, count: int) -> Counts:
+    """Return the entries of class i as those of class ``places[i]``, without the classes that have no place (-1).
+
+    Entries keep their order, and classes that go to one place are not added up: `tally` does.
+    """
+    classes = places[counts.classes]
+    there = classes >= 0
+    if there.all():
+        return Counts(classes, counts.codes, counts.counts, count, counts.n_codes)
+    return Counts(classes[there], counts.codes[there], counts.counts[there], count, counts.n_codes)

@@ -13,7 +13,7 @@ from components.anonymization.coding import Attribute, FloatArray, IntArray, any
 from components.anonymization.criteria import Counts, distinct, tally
 from components.anonymization.measurement import fully_suppressed
 from components.anonymization.sensitive import person_codes
-from components.risk.release import THRESHOLDS, Sizes, release_risk
+from components.risk.release import Sizes, release_risk
 from schemas.dataset import DatasetSchema
 
 _ROOM = 4
@@ -54,7 +54,6 @@ def subset_risk(
     *,
     largest: int = 3,
     persons: npt.ArrayLike | None = None,
-    thresholds: Sequence[float] = THRESHOLDS,
 ) -> pd.DataFrame:
     """Measure prosecutor risk for every subset of the quasi-identifiers.
 
@@ -65,13 +64,11 @@ def subset_risk(
     frame : pandas.DataFrame
         The table, released or raw. Is not written to.
     schema : DatasetSchema
-        Its schema: the quasi-identifiers and the subject id that are columns of `frame` are used.
+        Its schema: the quasi-identifiers and the subject id that are columns of `frame` are used, and the thresholds.
     largest : int, optional
         Most quasi-identifiers in a subset.
     persons : array_like, shape (n,), optional
         Who each row is about, for a release that no longer holds the subject id.
-    thresholds : sequence of float, optional
-        See `components.risk.release.release_risk`.
 
     Returns
     -------
@@ -91,8 +88,8 @@ def subset_risk(
         for size in range(1, min(largest, len(names)) + 1):
             for subset, key, span in _subsets(tuples.parts, size):
                 named = {"subset": ", ".join(names[at] for at in subset), "size": size}
-                figures.append(named | _figures(tuples.sizes(key, span), thresholds))
-    return pd.DataFrame(figures, columns=["subset", "size", *_figures(np.array([1]), thresholds)])
+                figures.append(named | _figures(tuples.sizes(key, span), schema.risk_thresholds))
+    return pd.DataFrame(figures, columns=["subset", "size", *_figures(np.array([1]), schema.risk_thresholds)])
 
 
 def _collapsed(attributes: Sequence[Attribute], keep: IntArray, people: tuple[IntArray, int] | None) -> _Tuples:

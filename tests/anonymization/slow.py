@@ -31,7 +31,7 @@ def slow_measure(
     whole = frame if whole is None else whole
     quasi = [name for name in schema.quasi_identifiers if name in frame.columns]
     rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame[quasi].astype(object).to_numpy()]
-    kept = [position for position, row in enumerate(rows) if set(row) != {"*"}]
+    kept = [position for position, row in enumerate(rows) if set(row) != {"*"}] or list(range(len(rows)))
     who = list(range(len(rows))) if persons is None else [None if pd.isna(person) else person for person in persons]
     classes: dict[Any, list[int]] = defaultdict(list)
     for position in kept:

@@ -175,6 +175,15 @@ def test_ten_with_step_ten_lies_in_ten_to_twenty() -> None:
     ]
 
 
+def test_a_number_just_below_a_bound_lies_below_it() -> None:
+    just_below = float(np.nextafter(0.3, 0))  # times 10 it is 3
+    assert shown(climbed(np.array([just_below, 0.3]), intervals(0.1), "number"), 1) == ["[0.2, 0.3)", "[0.3, 0.4)"]
+
+
+def test_a_number_on_a_bound_lies_above_it() -> None:
+    assert shown(climbed(np.array([0.29]), intervals(0.01), "number"), 1) == ["[0.29, 0.3)"]  # 0.29 * 100 < 29
+
+
 @settings(max_examples=40)
 @given(
     st.sampled_from([0.1, 0.3, 0.7, 1.1, 2.5, 3]),
@@ -288,6 +297,12 @@ def test_ordered_values_are_the_lower_middle_one() -> None:
     ladder = climbed(cells, rule, "ordered", values=STAGES)
     assert learned(ladder, 1) == ["much", "none"]
     assert learned(ladder, 2) == ["some", "some"]
+
+
+def test_the_middle_is_that_of_declared_values() -> None:
+    cells = pd.Categorical(["some"], categories=STAGES, ordered=True)
+    listed = [["some", "x"], ["much", "x"], ["never heard of", "x"], ["nor of", "x"]]
+    assert learned(climbed(cells, listed, "ordered", values=STAGES), 1) == ["some"]
 
 
 def test_others_are_the_likeliest_leaf_by_even_shares() -> None:

@@ -115,6 +115,14 @@ def test_a_group_stands_for_itself_where_a_tree_is_shallow() -> None:
     assert found == [["IT", "South", "Europe", "*"], ["JP", "Asia", "Asia", "*"], ["SE", "North", "Europe", "*"]]
 
 
+def test_a_shallow_group_fills_the_levels_below_it() -> None:
+    groups = {"Europe": {"Germany": {"Bavaria": ["Munich"]}, "Austria": ["Linz"]}, "Asia": ["Osaka"]}
+    found = rows(built({"hierarchy": {"name": "tree", "groups": groups}}))
+    assert found[0] == ["Linz", "Austria", "Austria", "Europe", "*"]
+    assert found[1] == ["Munich", "Bavaria", "Germany", "Europe", "*"]
+    assert found[2] == ["Osaka", "Asia", "Asia", "Asia", "*"]
+
+
 def test_a_top_is_added_where_there_is_none() -> None:
     several, one = {"a": ["x"], "b": ["y"]}, {"all": {"a": ["x"], "b": ["y"]}}
     assert len(built({"hierarchy": {"name": "tree", "groups": several}}).labels) == 3

@@ -13,12 +13,14 @@ from components.anonymization import measure
 from components.anonymization.declarations import Guided
 from components.anonymization.disclosure import FIGURES
 from components.anonymization.measurement import SUPPRESSED
+from components.anonymization.publishing import Decided, publish
 from components.anonymization.requirements import required
 from components.data.table import Table
 from runner import canonical
 from runner.metrics import metrics_csv
 from schemas.dataset import DatasetSchema, released
-from schemas.tables import METRICS, Metric
+from schemas.faults import GoalError
+from schemas.tables import METRICS, Metric, kind_of
 
 Make = Callable[..., Table]
 Tables = Callable[..., st.SearchStrategy[Table]]
@@ -157,10 +159,23 @@ def test_k_map_is_measured_on_the_persons_who_fit_each_row(make: Make):
 
 
 def test_without_any_class_nothing_that_was_asked_for_is_met(make: Make):
-    table = make({"zip": ["*", "*"], "stage": ["low", "high"]})
+    table = make({"zip": ["a", "b"], "stage": ["low", "high"]})
     asked = [{"name": "l_distinct", "l": 2}, {"name": "t", "t": 0.5}]
-    found = measure(table.frame, table.schema, requirements=required(Guided.model_validate({"criteria": asked}), table))
+    requirements = required(Guided.model_validate({"criteria": asked}), table)
+    found = measure(table.frame[:0], table.schema, table.frame, requirements=requirements)
     assert [(one.reached, one.met) for one in found.criteria] == [(0.0, False), (0.0, False), (np.inf, False)]
+
+
+def test_what_misses_a_criterion_is_not_published(make: Make):
+    table = make({"age": [20, 20, 60], "stage": ["low", "high", "low"]})
+    params = Guided.model_validate({"k": 2, "criteria": [{"name": "l_recursive", "l": 2, "c": 1.5}]})
+    requirements = required(params, table)
+    before = measure(table.frame, table.schema)
+    with pytest.raises(GoalError) as caught:
+        publish(params, table, Decided([], {}), requirements, before)
+    k, recursive = map(str, caught.value.faults)
+    assert k.startswith("anonymization.criteria, k: asks for 2; 1 was measured on the release; nothing was published")
+    assert "l_recursive on column 'stage': asks for 1.5; infinite was measured" in recursive
 
 
 def test_infinite_figures_stand_in_metrics_and_record(make: Make):
@@ -190,9 +205,9 @@ def test_fully_suppressed_rows_are_counted_apart():
     assert found.risk.suppressed_share == pytest.approx(1 / 7)
 
 
-def test_all_rows_suppressed_leaves_no_class():
+def test_rows_that_nothing_tells_apart_are_one_class_though_all_they_show_is_a_star():
     found = measure(pd.DataFrame({"one": ["*", "*"]}, dtype="string"), text_schema("one"))
-    assert (found.k, found.classes, found.suppressed, found.risk.suppressed_share) == (0, 0, 2, 1.0)
+    assert (found.k, found.classes, found.suppressed, found.risk.suppressed_share) == (2, 1, 0, 0.0)
 
 
 def test_an_unused_category_is_no_class_and_no_value(make: Make):
@@ -235,7 +250,7 @@ def test_a_table_without_quasi_identifiers_is_one_class(make: Make):
 def test_figures_go_by_the_names_of_the_metrics_file_and_into_json(make: Make):
     table = make({"person": ["a", "b"], "age": [20, 20], "disease": ["flu", None]}, subject_id="person")
     found = measure(table.frame, table.schema)
-    assert {name for name, _, _ in found.figures()} <= set(METRICS["anonymization"])
+    assert {kind_of(name) for name, _, _ in found.figures()} <= set(METRICS["anonymization"])
     assert len({(name, column) for name, column, _ in found.figures()}) == len(found.figures())
     json.dumps(asdict(found))
 

@@ -277,6 +277,14 @@ def test_every_interval_between_the_bounds_is_listed(
     assert (np.diff(codes[order]) >= 0).all()
 
 
+def test_slivers_beside_open_ends_are_listed() -> None:
+    hierarchy = {"name": "intervals", "widths": [0.5], "lowest": 0.9, "highest": 1.6}
+    table = one("height", [1.55], hierarchy=hierarchy)
+    _, seen = seen_on(table, {"height": 1}, SeenAs(encode_numbers="one_hot"))
+    values = seen(table).schema.column("height").values
+    assert values == ["< 0.9", "[0.9, 1)", "[1, 1.5)", "[1.5, 1.6)", ">= 1.6"]
+
+
 @pytest.mark.parametrize("params", ENCODINGS)
 def test_missing_cells_stay_missing_till_the_level_of_one_group(params: SeenAs) -> None:
     for name, cells in {"age": [None, 20], "region": [None, "west"], "seen": [None, "2024-01-01"]}.items():

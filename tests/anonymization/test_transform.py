@@ -251,6 +251,40 @@ def test_columns_on_level_0_need_no_hierarchy(site: Site) -> None:
     assert len(units) == 3
 
 
+def test_only_rows_that_miss_the_criteria_go_on_to_the_next_levels(site: Site) -> None:
+    rows = [(1, "north", "01001", "flu"), (2, "north", "01001", "flu"), (3, "south", "01001", "flu")]
+    table = table_of([*rows, (14, "south", "01001", "flu"), (99, "east", "9", "flu")])
+    step = transform.Levels(
+        rounds=[{"age": 1, "region": 0, "zip": 0}, {"age": 2, "region": 0, "zip": 0}, {"age": 3, "region": 1, "zip": 2}]
+    )
+    site.write(transform.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, [step]))
+    release = site.apply(table, suppression_limit=0.2)
+    assert release.table.frame.iloc[:, :3].to_numpy().tolist() == [
+        ["[0, 10)", "north", "01001"],
+        ["[0, 10)", "north", "01001"],
+        ["[0, 50)", "south", "01001"],
+        ["[0, 50)", "south", "01001"],
+        ["*", "*", "*"],
+    ]
+    assert release.suppressed == 1
+    assert release.seen is None
+
+
+def test_rows_that_show_nothing_count_as_suppressed_unless_all_do(site: Site) -> None:
+    outliers = [(99, "east", "9", "flu"), (50, "west", "8", "flu")]
+    table = table_of([*SIX, *outliers])
+    step = transform.Levels(rounds=[LEVELS, {"age": 3, "region": 2, "zip": 2}])
+    site.write(transform.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, [step]))
+    release = site.apply(table, suppression_limit=0.25)
+    assert release.suppressed == release.after.suppressed == 2
+    assert len(site.apply(table, suppression_limit=0.25, suppressed_rows="drop").table.frame) == 6
+    with pytest.raises(GoalError, match="2 of 8 rows show nothing but"):
+        site.apply(table, suppression_limit=0.2)
+    site.write(put(release.agreed or {}, "steps", 0, "rounds", value=[{"age": 3, "region": 2, "zip": 2}]))
+    whole = site.apply(table)
+    assert (whole.suppressed, whole.after.k) == (0, 8)
+
+
 def test_codings_with_fixed_bounds_apply_too(site: Site) -> None:
     table = table_of([*SIX, (70, "west", "02001", "flu"), (99, "east", "02001", "flu")])
     steps = [
