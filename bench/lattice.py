@@ -1,9 +1,10 @@
 """Time and memory of the optimal search of a lattice, as ratios that hold on any machine.
 
-Time, of the processor, is compared with one plain pandas groupby over the same six quasi-identifiers, as categories, in
-one process, the two taking turns; memory with the size of these columns as integer codes, in a process of its own, as Linux tells it. The table is Adult,
-drawn with replacement, and k grows with it: else every row would have k others like it. ``python -m bench.lattice``
-prints both; with the interpreter of an environment in which anjana is installed, also how long that takes.
+Processor time is compared with that of one plain pandas groupby over the same six quasi-identifiers, as categories, in
+one process, the two taking turns; memory with the size of these columns as integer codes, in a process of its own, as
+Linux tells it. The table is Adult, drawn with replacement, and k grows with it: else every row would have k others
+like it. ``python -m bench.lattice`` prints both; given the interpreter of an environment in which anjana is installed,
+also how long that takes.
 """
 
 import json

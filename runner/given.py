@@ -22,14 +22,17 @@ def read_given(composed: Composed, **more: Any) -> Given:
     Raises
     ------
     ConfigurationError or DataError
-        A file can't be read, or is no hierarchy or population of this dataset; with all faults.
+        A file can't be read, or is no hierarchy, population or transformation of this dataset; with all faults.
     """
     method, dataset, base = composed.config.anonymization, composed.config.dataset, composed.base
     hierarchies = load(HIERARCHIES)(dataset, base) if uses_hierarchies(method) else {}
     population = None
     if dataset.population.path is not None:
         population = load(POPULATION)(dataset, dataset.source, base)
-    return Given(hierarchies=hierarchies, population=population, base=base, **more)
+    given = Given(hierarchies=hierarchies, population=population, base=base, **more)
+    if check := getattr(type(method), "check_given", ""):
+        load(check)(method, dataset, given)
+    return given
 
 
 def uses_hierarchies(method: Any) -> bool:

@@ -1,7 +1,7 @@
 """An agreed transformation as ``transformation.json`` holds it: what one site found, for others to apply.
 
-It says what is done to each quasi-identifier, by which hierarchies (their digests) and which rule of suppression. It
-holds declared values and labels alone, never a row's.
+It says what is done to each quasi-identifier, by which hierarchies (their digests) and which rule of suppression. All
+of it was declared or found for whole columns; no value of a row is in it.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,10 @@ from schemas.wording import names
 
 FORMAT: Final = "privacy-runner/transformation"
 VERSION: Final = 1
-MOST_COLUMNS = 10_000
+MOST_COLUMNS, MOST_ROUNDS = 10_000, 32_000
+"""Far more than any table needs; a file that goes beyond wasn't written by a run."""
 
-Level = Annotated[int, Field(ge=0, le=1000)]
+Level = Annotated[int, Field(ge=0, le=10_000)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -41,7 +42,7 @@ class Levels(Contract):
 
     name: Literal["levels"] = "levels"
     rounds: list[Annotated[dict[Text, Level], Field(min_length=1, max_length=MOST_COLUMNS)]] = Field(
-        min_length=1, max_length=1000, description="level vectors, in the order they are tried"
+        min_length=1, max_length=MOST_ROUNDS, description="level vectors, in the order they are tried"
     )
 
     @property
@@ -66,7 +67,7 @@ class Agreement(Contract):
     format: Literal["privacy-runner/transformation"] = FORMAT
     version: Literal[1] = VERSION
     method: str = Field(max_length=100, description="the method that found it")
-    dataset: str = Field(max_length=1000, description="name of the dataset it was found on")
+    dataset: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", description="name of the dataset it was found on")
     columns: list[AgreedColumn] = Field(min_length=1, max_length=MOST_COLUMNS, description="the quasi-identifiers")
     steps: list[AgreedStep] = Field(max_length=MOST_COLUMNS, description="what is done; no column is in two steps")
     criteria: list[Criterion] = Field(max_length=MOST_COLUMNS, description="what was asked of every class")

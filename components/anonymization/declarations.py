@@ -38,6 +38,9 @@ class AnonymizationDeclaration(Declaration):
     precheck: ClassVar[str] = ""
     """``"module:function"`` that takes what the method takes, and raises what is hopeless before any work."""
 
+    check_given: ClassVar[str] = ""
+    """``"module:function"`` that takes the declaration, the schema and what is given, and needs no table."""
+
     needs_hierarchies: ClassVar[bool] = False
     """Whether it can't do without a hierarchy for every quasi-identifier."""
 
@@ -221,5 +224,6 @@ class Transform(Suppressing):
 
     component: ClassVar[str] = "components.anonymization.transform:anonymise"
     precheck: ClassVar[str] = "components.anonymization.transform:precheck"
+    check_given: ClassVar[str] = "components.anonymization.transform:fitting_agreement"
     name: Literal["transform"] = "transform"
     path: str = Field(description="transformation.json of an earlier run")

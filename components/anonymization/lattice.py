@@ -25,10 +25,10 @@ from components.anonymization.recoding import Recoded
 from components.anonymization.refusals import refuse_nothing_to_do
 from components.anonymization.release import Given, Release
 from components.anonymization.requirements import Requirement, least_k, refuse_the_impossible, required
-from components.anonymization.search import Search, exact
+from components.anonymization.search import Proof, Search, exact
 from components.anonymization.search_record import Ending, absolute, node_table, summary
 from components.anonymization.seen import full_domain, learned_from
-from components.anonymization.space import Dimension, collapse, dimension, is_held, row_classes
+from components.anonymization.space import Dimension, collapse, dimension, is_held, row_classes, suppressed_rows
 from components.anonymization.suppression import allowed_rows, suppress, suppress_starred
 from components.anonymization.transform import agreed_levels
 from components.data.table import Table
@@ -161,10 +161,9 @@ def search_columns(
     search, ending = _search(params, dimensions, requirements, allowed)
     best = search.chosen()
     if best is None:
-        _refuse(search, suppression_limit)
-        raise AssertionError("unreachable")
+        raise _refusal(search, ending, suppression_limit)
     recoded = Recoded(ladders, requirements, [absolute(search, best.levels)], np.zeros(rows, dtype=np.int16))
-    gone = _suppressed(search, best.levels) if best.suppressed else np.zeros(rows, dtype=np.bool_)
+    gone = suppressed_rows(search.space, search.space.attempt(best.levels))
     rounds = [(search, ending)]
     while params.local_recoding and gone.any():
         inner = _search(params, dimensions, requirements, int(np.count_nonzero(gone)) - 1, gone)
@@ -195,14 +194,6 @@ def _dimension(params: LatticeOptions, ladder: Ladder) -> Dimension:
     return dimension(ladder) if allowed is None else dimension(ladder, allowed.min, allowed.max)
 
 
-def _suppressed(search: Search, levels: tuple[int, ...]) -> BoolArray:
-    """Return the rows that a node of the whole table's lattice suppresses."""
-    tried = search.space.attempt(levels)
-    # Classes are numbered alike on both sides: by the groups of their tuples, in lexicographic order.
-    classes, _ = row_classes(search.space.dimensions, levels)
-    return np.asarray(tried.bad[tried.cells > 0][classes])
-
-
 def _recode(recoded: Recoded, search: Search, gone: BoolArray) -> BoolArray | None:
     """Put the rows that are gone on levels of their own; None, and nothing done, where that saves none of them."""
     best = search.chosen()
@@ -219,8 +210,8 @@ def _recode(recoded: Recoded, search: Search, gone: BoolArray) -> BoolArray | No
     return None
 
 
-def _refuse(search: Search, limit: float) -> None:
-    """Raise ``GoalError`` with the node that suppresses fewest rows, and what holds it back."""
+def _refusal(search: Search, ending: Ending, limit: float) -> GoalError:
+    """Say which node suppresses fewest rows, and what holds it back."""
     space = search.space
     looks = [look for look in search.looks if None not in look.missed] or search.looks
     least = min(looks, key=lambda look: look.tie)
@@ -229,15 +220,20 @@ def _refuse(search: Search, limit: float) -> None:
         for one, level in zip(space.dimensions, absolute(search, least.levels), strict=True)
         if not one.held
     )
-    reached = Fault(
-        place="anonymization",
-        problem=f"no levels that may be used meet the criteria; the fewest rows are suppressed at {levels}",
-        remedy="allow higher levels, or see what holds it back",
-    )
+    whole = isinstance(ending, Proof) or not ending.limit
+    which = "no levels that may be used meet" if whole else f"none of the {len(looks)} level vectors tried meets"
+    faults = [
+        Fault(
+            place="anonymization",
+            problem=f"{which} the criteria; fewest rows are suppressed at {levels}",
+            remedy="allow higher levels, or see what holds it back" if whole else "try more with bounded_nodes",
+        )
+    ]
     try:
         suppress(space.requirements, *row_classes(space.dimensions, least.levels), limit)
     except GoalError as error:
-        raise GoalError([reached, *error.faults]) from None
+        faults += error.faults
+    return GoalError(faults)
 
 
 def _found(params: LatticeOptions, recoded: Recoded, gone: BoolArray, rounds: Sequence[tuple[Search, Ending]]) -> Found:

@@ -228,5 +228,5 @@ def _surprise(one: Dimension, _rows: FloatArray) -> tuple[Any, Any]:
     entropy = np.log(whole) - float(raw @ log_raw) / whole
     if one.held or entropy <= 0:
         return np.zeros((len(one.levels), one.sizes[0])), np.zeros(one.sizes[0])
-    kept = [np.log(np.bincount(groups, weights=rows)[groups]) - told for groups in one.groups]
+    kept = [np.log(np.maximum(np.bincount(groups, weights=rows)[groups], 1.0)) - told for groups in one.groups]
     return np.stack(kept) / entropy, (np.log(whole) - told) / entropy

@@ -5,7 +5,8 @@ tuples, whatever the number of rows behind them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,9 @@ Levels = tuple[int, ...]
 _LARGEST_KEY = 2**62
 _DENSE = 8
 """Cells per tuple up to which counting every possible class is quicker than sorting the keys."""
+
+_CHUNK = 2**17
+"""Rows that are looked at in one piece, where only an aggregate of them is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ class Space:
             if occupied is None or place is None:
                 occupied = cells > 0
                 place = np.cumsum(occupied) - 1
-            figures = requirement.score(counts.merged(place[key], int(place[-1]) + 1))
+            figures = requirement.score(_within(counts, occupied[key]).merged(place[key], int(place[-1]) + 1))
             fails = ~requirement.met(figures)
             missed[number] = int(cells[occupied][fails].sum())
             bad[occupied] |= fails
@@ -165,6 +169,14 @@ class Space:
         return key, np.bincount(key, weights=self.rows, minlength=span).astype(np.float64, copy=False)
 
 
+def _within(counts: Counts, occupied: BoolArray) -> Counts:
+    """Leave out what is counted in tuples whose class no row of the table is in."""
+    there = occupied[counts.classes]
+    if there.all():
+        return counts
+    return replace(counts, classes=counts.classes[there], codes=counts.codes[there], counts=counts.counts[there])
+
+
 def is_held(ladder: Ladder) -> bool:
     """Tell whether an attribute stays as it is, whatever a search decides."""
     return ladder.hierarchy is None and len(ladder.groups) == 1
@@ -186,7 +198,10 @@ def dimension(ladder: Ladder, lowest: int = 0, highest: int | None = None) -> Di
 
 
 def collapse(
-    dimensions: Sequence[Dimension], requirements: Sequence[Requirement], rows: BoolArray | None = None
+    dimensions: Sequence[Dimension],
+    requirements: Sequence[Requirement],
+    rows: BoolArray | None = None,
+    population: Sequence[IntArray] | None = None,
 ) -> Space:
     """Collapse a table to the distinct tuples of its quasi-identifiers.
 
@@ -197,70 +212,119 @@ def collapse(
         Bound to the table.
     rows : ndarray of bool, shape (n,), optional
         Rows to look at; all without it.
+    population : sequence of ndarray of int, one per dimension, optional
+        Value codes of the persons of a population, whom k_map counts instead of rows. Tuples that only they have are
+        in the space with no rows.
     """
-    key, span, codes = _tuples(dimensions, rows)
-    tuples, amounts = _counted(key)
-    found = [
-        None if _counts_rows(requirement) else _tallied(key, span, tuples, requirement, rows)
-        for requirement in requirements
+    digits = [
+        _lowest(one, one.ladder.attribute.codes if rows is None else one.ladder.attribute.codes[rows])
+        for one in dimensions
     ]
+    number = digits[0].size
+    if population is not None:
+        people = [_lowest(one, codes) for one, codes in zip(dimensions, population, strict=True)]
+        digits = [np.concatenate(both) for both in zip(digits, people, strict=True)]
+    key, span, codes = _tuples(digits, [one.sizes[0] for one in dimensions])
+    del digits
+    tuples, amounts = _counted(key)
+    if population is not None:
+        amounts = _at(tuples, *_counted(key[:number]))
+    found: list[Counts | None] = []
+    for requirement in requirements:
+        if population is not None and requirement.name == "k_map":
+            persons, crowds = _counted(key[number:])
+            at = np.searchsorted(tuples, persons)
+            found.append(Counts(at, np.zeros_like(at), crowds, tuples.size, 1))
+        elif requirement.n_codes == 1 and requirement.score is sizes:
+            found.append(None)
+        else:
+            found.append(_tallied(key[:number], span, tuples, requirement, rows))
     if codes is None:
         codes = _digits(tuples, [one.sizes[0] for one in dimensions])
     return Space(tuple(dimensions), tuple(codes), amounts.astype(np.float64), tuple(requirements), tuple(found))
 
 
 def row_classes(dimensions: Sequence[Dimension], levels: Levels) -> tuple[IntArray, int]:
-    """Return the class of each row of the table on a node, and how many classes there are."""
+    """Return the class of each row of the table on a node, in lexicographic order, and how many classes there are."""
     return combined(
         (one.places[level][one.ladder.attribute.codes], one.sizes[level])
         for one, level in zip(dimensions, levels, strict=True)
     )
 
 
-def _tuples(dimensions: Sequence[Dimension], rows: BoolArray | None) -> tuple[IntArray, int, list[IntArray] | None]:
+def suppressed_rows(space: Space, tried: Tried) -> BoolArray:
+    """Return the rows of the table whose classes a node suppresses, shape (n,); `space` is that of all rows."""
+    dimensions, levels = space.dimensions, tried.levels
+    span = prod(one.sizes[level] for one, level in zip(dimensions, levels, strict=True))
+    if span > _LARGEST_KEY:  # classes are numbered alike on both sides: in lexicographic order of their groups
+        return np.asarray(tried.bad[tried.cells > 0][row_classes(dimensions, levels)[0]])
+    groups = [one.groups[level] for one, level in zip(dimensions, levels, strict=True)]
+    places = [one.places[level] for one, level in zip(dimensions, levels, strict=True)]
+    radices = [one.sizes[level] for one, level in zip(dimensions, levels, strict=True)]
+    wanted = np.unique(_mixed(space.codes, groups, radices)[tried.bad[tried.key]])
+    gone = np.zeros(dimensions[0].ladder.attribute.codes.size, dtype=np.bool_)
+    if not wanted.size:
+        return gone
+    for start in range(0, gone.size, _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        key = _mixed([one.ladder.attribute.codes[rows] for one in dimensions], places, radices)
+        gone[rows] = wanted[np.searchsorted(wanted, key).clip(max=wanted.size - 1)] == key
+    return gone
+
+
+def _mixed(codes: Sequence[IntArray], groups: Sequence[IntArray], radices: Sequence[int]) -> IntArray:
+    """Return the mixed-radix key of the groups of some codes."""
+    key = np.zeros(codes[0].size, dtype=np.int64)
+    for one, group, radix in zip(codes, groups, radices, strict=True):
+        key *= radix
+        key += group[one]
+    return key
+
+
+def _tuples(digits: Sequence[IntArray], radices: Sequence[int]) -> tuple[IntArray, int, list[IntArray] | None]:
     """Return each row's tuple as a number, their span, and the tuples' codes where the number doesn't tell them."""
-    span = 1
-    for one in dimensions:
-        span *= one.sizes[0]
-    digits = (_lowest(one, rows) for one in dimensions)
+    span = prod(radices)
     if span > _LARGEST_KEY:
-        kept = list(digits)
-        ids, count = combined((codes, one.sizes[0]) for codes, one in zip(kept, dimensions, strict=True))
+        ids, count = combined(zip(digits, radices, strict=True))
         first = any_row_of(ids, count)
-        return ids, count, [codes[first] for codes in kept]
-    key: IntArray | None = None
-    for codes, one in zip(digits, dimensions, strict=True):
-        if key is None:
-            key = codes.astype(np.int32 if span < 2**31 else np.int64)
-            continue
-        key *= one.sizes[0]
+        return ids, count, [codes[first] for codes in digits]
+    key: IntArray = digits[0].astype(np.int32 if span < 2**31 else np.int64)
+    for codes, radix in zip(digits[1:], radices[1:], strict=True):
+        key *= radix
         key += codes
-    if key is None:
-        raise ValueError("there is no attribute")
     return key, span, None
 
 
-def _lowest(one: Dimension, rows: BoolArray | None) -> IntArray:
-    codes = one.ladder.attribute.codes
-    if rows is not None:
-        codes = codes[rows]
+def _lowest(one: Dimension, codes: IntArray) -> IntArray:
+    """Return the group of each value code on the lowest level; the codes themselves where they are that."""
     places = one.places[0]
     if np.array_equal(places[:-1], np.arange(places.size - 1)) and not (codes < 0).any():
         return codes
     return places[codes]
 
 
+def _at(numbers: IntArray, some: IntArray, amounts: IntArray) -> IntArray:
+    """Return the amounts of some of the numbers at their places among all, and 0 elsewhere."""
+    found = np.zeros(numbers.size, dtype=np.int64)
+    found[np.searchsorted(numbers, some)] = amounts
+    return found
+
+
 def _counted(key: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the different numbers in order, and how often each occurs; hashed, as most tables repeat themselves."""
-    found = pd.Series(key, copy=False).value_counts(sort=False)
-    numbers: IntArray = found.index.to_numpy()
-    amounts = np.asarray(found.to_numpy(), dtype=np.int64)
+    """Return the different numbers in order, and how often each occurs.
+
+    Hashed, since most tables repeat themselves, and piece by piece: a table of hashes is as large as what it is given.
+    """
+    pieces = [
+        pd.Series(key[start : start + _CHUNK], copy=False).value_counts(sort=False)
+        for start in range(0, max(key.size, 1), _CHUNK)
+    ]
+    numbers: IntArray = np.concatenate([piece.index.to_numpy() for piece in pieces])
+    amounts = np.concatenate([piece.to_numpy() for piece in pieces])
     order = np.argsort(numbers)
-    return numbers[order], amounts[order]
-
-
-def _counts_rows(requirement: Requirement) -> bool:
-    return requirement.n_codes == 1 and requirement.score is sizes
+    numbers = numbers[order]
+    first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])) if numbers.size else order
+    return numbers[first], np.add.reduceat(amounts[order], first) if numbers.size else amounts
 
 
 def _tallied(key: IntArray, span: int, tuples: IntArray, requirement: Requirement, rows: BoolArray | None) -> Counts:

@@ -30,6 +30,7 @@ from components.anonymization.seen import full_domain, learned_from
 from components.anonymization.steps import Coded, suppressed, top_bottom
 from components.anonymization.suppression import suppress, suppress_starred
 from components.data.table import Table
+from schemas.dataset import DatasetSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def agreed_levels(
     ladders : sequence of Ladder
         Of the quasi-identifiers.
     rounds : sequence of sequence of int
-        The level of each; where rows were placed locally, one such vector after the other.
+        The level of each; where rows were recoded locally, one such vector after the other.
     """
     names = [ladder.attribute.name for ladder in ladders]
     hierarchies = {ladder.attribute.name: ladder.hierarchy for ladder in ladders if ladder.hierarchy is not None}
@@ -174,13 +175,31 @@ def precheck(params: Transform, table: Table, given: Given) -> Task:
     Task
     """
     refuse_nothing_to_do(table)
-    agreement, digest = read_agreement(params.path, given.base)
-    refuse_misfits(params.path, agreement, table.schema, given.hierarchies)
+    agreement, digest = fitting_agreement(params, table.schema, given)
     climbed = {column.name for column in agreement.columns if column.hierarchy is not None}
     check_coverage(table, {name: hierarchy for name, hierarchy in given.hierarchies.items() if name in climbed})
     requirements = required(params, table, given.hierarchies)
     refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
     return Task(agreement, digest, requirements)
+
+
+def fitting_agreement(params: Transform, schema: DatasetSchema, given: Given) -> tuple[Agreement, str]:
+    """Read the transformation and hold it against a dataset's declarations, without a table.
+
+    Returns
+    -------
+    agreement : Agreement
+    digest : str
+        SHA-256 of the file.
+
+    Raises
+    ------
+    ConfigurationError
+        The file is no transformation, or none for this dataset and these hierarchies; with all faults.
+    """
+    agreement, digest = read_agreement(params.path, given.base)
+    refuse_misfits(params.path, agreement, schema, given.hierarchies)
+    return agreement, digest
 
 
 def _vectors(agreement: Agreement) -> list[dict[str, int]]:

@@ -176,8 +176,8 @@ def test_ten_with_step_ten_lies_in_ten_to_twenty() -> None:
 
 
 def test_a_number_just_below_a_bound_lies_below_it() -> None:
-    just_below = float(np.nextafter(0.3, 0))  # times 10 it is 3
-    assert shown(climbed(np.array([just_below, 0.3]), intervals(0.1), "number"), 1) == ["[0.2, 0.3)", "[0.3, 0.4)"]
+    just_below = float(np.nextafter(0.9, 0))  # times 10 it is 9
+    assert shown(climbed(np.array([just_below, 0.9]), intervals(0.1), "number"), 1) == ["[0.8, 0.9)", "[0.9, 1)"]
 
 
 def test_a_number_on_a_bound_lies_above_it() -> None:
