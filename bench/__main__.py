@@ -1,5 +1,6 @@
 """All benchmarks, one after the other."""
 
-from bench import guided
+from bench import guided, lattice, report
 
-guided.main()
+for benchmark in (guided, lattice, report):
+    benchmark.main()

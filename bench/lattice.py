@@ -175,9 +175,9 @@ for name, file in asked["files"].items():
     with open(file, encoding="utf-8", newline="") as opened:
         steps = list(zip(*([cell.strip() for cell in row] for row in csv.reader(opened))))
     levels[name] = {number: list(step) for number, step in enumerate(steps)}
-start = time.perf_counter()
+start = time.process_time()
 k_anonymity(frame, [], list(asked["files"]), asked["k"], asked["limit"], levels)
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
 
 

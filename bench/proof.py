@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from bench import anonymisation, guided, points
+from bench import anonymisation, guided, lattice, points, report
 from bench.points import Verdict
 from bench.product import ROOT
 
@@ -35,6 +35,8 @@ POINTS: dict[str, Callable[[Path], Verdict]] = {
     "lattice: the oracle table, 8 rows": anonymisation.oracle,
     "lattice: adult_arx and creditcard run complete": anonymisation.benchmark_tables,
     "lattice: 11 columns of 3 levels on 10 rows under 30 s": anonymisation.eleven_columns,
+    "lattice: time and memory against a groupby": lattice.proof,
+    "full report on raw Adult: at most 50 x a groupby": report.proof,
     "lattice: 1M rows x 8 columns end to end": anonymisation.million,
 }
 

@@ -177,7 +177,7 @@ def method_has_hierarchies(facts: Facts) -> Iterator[Fault]:
         yield Fault(
             "dataset.columns",
             f"the method {method.name} needs a hierarchy for every quasi-identifier; without one: {listed(bare)}",
-            remedy="give each a hierarchy, or choose anonymization=guided, which needs none",
+            remedy="give each a hierarchy, or choose anonymization=mondrian, which needs none",
         )
 
 

@@ -6,7 +6,9 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,9 @@ from schemas.dataset import DatasetSchema
 
 PLAIN = ("model=none", "anonymization=none")
 """Reading and checking alone."""
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+needs_adult = pytest.mark.skipif(not SHARED.exists(), reason="the Adult table is not here")
 
 Column = dict[str, Any]
 Columns = dict[str, Column]
@@ -111,13 +116,14 @@ class Case:
         (self.folder / self.source["path"]).write_bytes(table.encode() if isinstance(table, str) else table)
         self.option("dataset/case", {"name": "case", "source": self.source, "columns": columns, **settings})
 
-    def run(self, *arguments: str, own: bool = True) -> Outcome:
-        argv = [*arguments, *(("--config-dir", "mine", "dataset=case") if own else ())]
+    def run(self, *arguments: str, own: bool = True, into: str = "outputs") -> Outcome:
+        elsewhere = [] if into == "outputs" else [f"output.dir={into}"]
+        argv = [*arguments, *elsewhere, *(("--config-dir", "mine", "dataset=case") if own else ())]
         self.monkeypatch.setattr(sys, "argv", ["privacy-runner", *argv])
         self.capsys.readouterr()
         code = main(argv)
         said = self.capsys.readouterr()
-        return Outcome(code, said.out, said.err, self.folder / "outputs")
+        return Outcome(code, said.out, said.err, self.folder / into)
 
 
 @pytest.fixture
@@ -406,6 +412,379 @@ def test_u30_k_above_the_rows_is_refused_before_any_work(case: Case, verb: tuple
     else:
         outcome.refused(4)
         assert {stage["name"] for stage in outcome.record["stages"]} <= {"dataset", "split"}
+
+
+# Hierarchies, criteria and searches
+
+WHOLE = ("model=none", "dataset.split.test=0")
+"""The whole table is released, and nothing is fitted."""
+LATTICE = (*WHOLE, "anonymization=lattice", "anonymization.k=2")
+BY_ZIP = "81667;81***;*\n81675;81***;*\n81925;81***;*\n81931;81***;*\n"
+BY_AGE = "34;<50;*\n45;<50;*\n66;>=50;*\n70;>=50;*\n"
+CLASS = {"dtype": "category", "role": "insensitive", "values": ["a", "b"]}
+TOY_COLUMNS: Columns = {
+    "age": {**AGE, "hierarchy": "age.csv"},
+    "sex": {**SEX, "hierarchy": "*"},
+    "zip": {**TEXT_QI, "hierarchy": "zip.csv"},
+    "class": CLASS,
+}
+
+
+def write_toy(case: Case, zips: str = BY_ZIP, ages: str = BY_AGE, **columns: Column) -> None:
+    """Write the table of seven rows with its hierarchies."""
+    (case.folder / "zip.csv").write_text(zips, encoding="utf-8")
+    (case.folder / "age.csv").write_text(ages, encoding="utf-8")
+    case.write(TOY, TOY_COLUMNS | columns)
+
+
+def class_sizes(rows: list[dict[str, str]], names: Sequence[str]) -> list[int]:
+    """Count classes of released cells."""
+    return sorted(Counter(tuple(row[name] for name in names) for row in rows).values())
+
+
+def coverage_lines(outcome: Outcome) -> list[str]:
+    """Return what a plan says of each hierarchy."""
+    _, _, said = " ".join(outcome.out.split()).partition("hierarchies ")
+    return re.findall(r"(?:\w|-)+: \d+ of \d+ values covered \(\d+%\), \d+ levels", said)
+
+
+def assert_unseen(outcome: Outcome, *values: str) -> None:
+    """Hold files and terminal to showing no value."""
+    shown = {name: content.decode(errors="replace") for name, content in outcome.files.items()}
+    shown |= {"standard output": outcome.out, "standard error": outcome.err}
+    assert [(name, value) for name, text in shown.items() for value in values if value in text] == []
+
+
+LACKING = BY_ZIP.replace("81675;81***;*\n", "")
+UNCOVERED = "column 'zip': 1 of 4 values uncovered, 1 of 7 rows (data row 1); add the values to the hierarchy"
+
+
+def test_u23_values_that_a_hierarchy_lacks_are_counted_with_their_rows_before_any_work(case: Case) -> None:
+    write_toy(case, LACKING)
+    outcome = case.run(*LATTICE)
+    assert outcome.refused() == [UNCOVERED]
+    assert_unseen(outcome, "81675")
+    assert {stage["name"] for stage in outcome.record["stages"]} == {"dataset"}
+
+
+@pytest.mark.parametrize("public", [{"public": True}, {"dtype": "category", "values": ZIPS["values"]}])
+def test_u23_values_that_are_public_or_declared_are_named(case: Case, public: Column) -> None:
+    write_toy(case, LACKING, zip=TOY_COLUMNS["zip"] | public)
+    (sentence,) = case.run(*LATTICE).refused()
+    assert sentence == UNCOVERED.replace("uncovered", "uncovered (81675)")
+
+
+def test_u23_other_values_are_named_on_the_terminal_alone_and_only_on_request(case: Case) -> None:
+    write_toy(case, LACKING)
+    outcome = case.run(*LATTICE, "show_values=true")
+    assert outcome.refused() == [UNCOVERED]
+    assert "81675" in outcome.err
+    assert not [name for name, content in outcome.files.items() if b"81675" in content]
+
+
+def test_u23_a_value_with_two_parents_is_told_with_both_and_apart_from_what_is_uncovered(case: Case) -> None:
+    write_toy(case, BY_ZIP + "81931;82***;*\n", ages=BY_AGE.replace("66;>=50;*\n", ""))
+    outcome = case.run(*LATTICE)
+    (sentence,) = outcome.refused()
+    assert sentence.startswith("column 'zip', hierarchy zip.csv: 1 value has several parents (rows 4 and 5: ")
+    assert "'81***' and '82***' on level 1" in sentence
+    assert_unseen(outcome, "81931")
+
+
+def test_u23_everything_that_is_uncovered_is_told_at_once(case: Case) -> None:
+    write_toy(case, LACKING, ages=BY_AGE.replace("70;>=50;*\n", ""))
+    first, second = case.run(*LATTICE).refused()
+    assert first.startswith("column 'age': 1 of 4 values uncovered, 2 of 7 rows (data rows 4, 6)")
+    assert second == UNCOVERED
+
+
+def test_u23_the_plan_shows_how_much_is_covered_and_refuses_as_the_run_does(case: Case) -> None:
+    write_toy(case, LACKING)
+    outcome = case.run("plan", *LATTICE)
+    assert outcome.code == 3
+    assert outcome.errors == [UNCOVERED]
+    assert coverage_lines(outcome) == [
+        "age: 4 of 4 values covered (100%), 3 levels",
+        "sex: 2 of 2 values covered (100%), 2 levels",
+        "zip: 3 of 4 values covered (75%), 3 levels",
+    ]
+    assert not outcome.outputs.exists()
+    assert_unseen(outcome, "81675", "no fault found")
+
+
+JOBS = [f"job {letter}" for letter in "abcdefghijklmn"]
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["nowhere", "beside"])
+def test_u24_the_hierarchy_of_another_column_covers_nothing(case: Case, *, own: bool) -> None:
+    employers = "state;public;*\nown business;private;*\n"
+    (case.folder / "employer.csv").write_text(employers, encoding="utf-8")
+    (case.folder / "job.csv").write_text("".join(f"{job};work;*\n" for job in JOBS), encoding="utf-8")
+    table = "job,employer\n" + "".join(f"{job},{'state' if job < 'job h' else 'own business'}\n" for job in JOBS * 2)
+    columns = {
+        "job": {**TEXT_QI, "hierarchy": "employer.csv"},
+        "employer": {**TEXT_QI, "hierarchy": "job.csv" if own else "employer.csv"},
+    }
+    case.write(table, columns)
+    planned, outcome = case.run("plan", *LATTICE), case.run(*LATTICE)
+    assert coverage_lines(planned)[0] == "job: 0 of 14 values covered (0%), 3 levels"
+    assert planned.code == 3
+    sentences = outcome.refused()
+    assert planned.errors == sentences
+    assert sentences[0].startswith("column 'job': 0 of 14 values covered by its hierarchy, 28 of 28 rows (data rows 1")
+    remedy = "is it on the wrong column?" if own else "give the column its own hierarchy"
+    assert sentences[0].endswith(remedy)
+    assert len(sentences) == 1 + own
+    assert_unseen(planned, "job a", "own business")
+
+
+@needs_adult
+def test_u24_workclass_on_the_occupations_of_adult_covers_none_of_14(case: Case) -> None:
+    typed = (
+        "plan",
+        "dataset=adult_six",
+        f"dataset.source.path={SHARED / 'adult.csv'}",
+        f"dataset.hierarchies={SHARED / 'hierarchies' / 'adult'}",
+        "dataset.columns.occupation.hierarchy=workclass.csv",
+    )
+    outcome = case.run(*typed, *LATTICE, own=False)
+    assert outcome.code == 3
+    (line,) = (line for line in coverage_lines(outcome) if line.startswith("occupation"))
+    assert line.startswith("occupation: 0 of 14 values covered (0%)")
+    (sentence,) = outcome.errors
+    assert sentence.startswith("column 'occupation': 0 of 14 values covered by its hierarchy")
+
+
+FIXED = "{age: {min: 1, max: 1}, sex: {min: 1}, zip: {min: 1, max: 1}}"
+AGES = {
+    "as text": BY_AGE,
+    "as reals": BY_AGE.replace(";<", ".0;<").replace(";>", ".0;>"),
+    "padded": BY_AGE.replace("34;", " 34 ;"),
+}
+
+
+@pytest.mark.parametrize("levels", ["{}", FIXED])
+@pytest.mark.parametrize("ages", AGES)
+def test_u25_ages_as_integers_give_what_ages_as_text_give(case: Case, ages: str, levels: str) -> None:
+    typed = (*LATTICE, f"anonymization.levels={levels}")
+    releases = []
+    for dtype in ({"dtype": "integer", "min": 0, "max": 120}, {"dtype": "text"}):
+        written = AGES[ages] if dtype["dtype"] == "integer" else BY_AGE
+        write_toy(case, ages=written, age={**dtype, "role": "quasi_identifier", "hierarchy": "age.csv"})
+        outcome = case.run(*typed, into=str(dtype["dtype"]))
+        assert outcome.code == 0, outcome.err
+        how = outcome.record["anonymization"]
+        releases.append((outcome.files["data/release.csv"], how["transformation"]["levels"], how["suppressed"]))
+    assert releases[0] == releases[1]
+
+
+def test_u25_agreed_levels_leave_classes_of_four_and_three(case: Case) -> None:
+    write_toy(case)
+    outcome = case.run(*LATTICE, f"anonymization.levels={FIXED}")
+    assert outcome.code == 0, outcome.err
+    rows = outcome.table("data/release.csv")
+    assert len(rows) == 7
+    assert class_sizes(rows, ("age", "sex", "zip")) == [3, 4]
+    assert {(row["age"], row["sex"], row["zip"]) for row in rows} == {("<50", "*", "81***"), (">=50", "*", "81***")}
+    assert outcome.record["anonymization"]["suppressed"] == 0
+
+
+def test_u25_ages_that_a_hierarchy_spells_out_are_told_by_their_kinds(case: Case) -> None:
+    write_toy(case, ages="young;<50;*\nold;>=50;*\n")
+    (sentence,) = case.run(*LATTICE).refused()
+    assert sentence.startswith("column 'age': 0 of 4 values covered by its hierarchy, 7 of 7 rows")
+    assert "age is integer in data, text in hierarchy" in sentence
+
+
+def test_u25_a_missing_quasi_identifier_is_a_value_of_its_own(case: Case) -> None:
+    write_toy(case, age={**TOY_COLUMNS["age"], "nullable": True})
+    (case.folder / "table.csv").write_text(TOY.replace("66,", ","), encoding="utf-8")
+    outcome = case.run(*LATTICE)
+    assert outcome.code == 0, outcome.err
+    assert min(class_sizes(outcome.table("data/release.csv"), ("age", "sex", "zip"))) >= 2
+
+
+def test_u25_a_quasi_identifier_without_hierarchy_is_named(case: Case) -> None:
+    write_toy(case, sex=SEX, zip=TEXT_QI)
+    (sentence,) = case.run(*LATTICE).refused_at_once()
+    assert "the method lattice needs a hierarchy for every quasi-identifier; without one: sex, zip;" in sentence
+
+
+STATUS: Columns = {"Region": {**TEXT_QI, "hierarchy": "*"}, "Status": {**TEXT_QI, "nullable": True, "hierarchy": "*"}}
+AS_IT_IS = "anonymization.levels={Region: {max: 0}, Status: {max: 0}}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "rows", "k"),
+    [
+        ((*LATTICE, AS_IT_IS, "anonymization.suppression_limit=.2", "anonymization.suppressed_rows=drop"), 4, 2),
+        ((*LATTICE[:2], "anonymization=pipeline", "anonymization.steps=[{name: suppress, columns: [Status]}]"), 5, 5),
+    ],
+    ids=["the row", "the column"],
+)
+def test_u27_a_missing_cell_is_mended_by_suppressing_its_row_or_its_column(
+    case: Case, typed: tuple[str, ...], rows: int, k: int
+) -> None:
+    case.write("Region,Status\nA,S\nA,M\nA,M\nA,S\nA,\n", STATUS)
+    outcome = case.run(*typed)
+    assert outcome.code == 0, outcome.err
+    released = outcome.table("data/release.csv")
+    assert len(released) == rows
+    assert min(class_sizes(released, ("Region", "Status"))) == k
+    figures = {(row["metric"], row["when"]): float(row["value"]) for row in outcome.table("metrics.csv")}
+    assert [figures[name, "before"] for name in ("k", "k_wildcard")] == [1, 2]
+    assert [figures[name, "after"] for name in ("k", "k_wildcard")] == [k, k]
+
+
+def test_u27_the_missing_cell_alone_does_not_make_a_table_two_anonymous(case: Case) -> None:
+    case.write("Region,Status\nA,S\nA,M\nA,M\nA,S\nA,\n", STATUS)
+    sentences = case.run(*LATTICE, AS_IT_IS).refused(4)
+    assert any("1 of 5 rows would have to be suppressed" in sentence for sentence in sentences)
+
+
+RISK = {"risk_prosecutor_max": 0.5, "risk_prosecutor_mean": 0.5, "suppressed": 1, "suppressed_share": 1 / 7}
+
+
+def risk_of(outcome: Outcome, when: str) -> dict[str, float]:
+    rows = (row for row in outcome.table("metrics.csv") if row["when"] == when and row["metric"] in RISK)
+    return {row["metric"]: float(row["value"]) for row in rows}
+
+
+def test_u28_a_released_file_that_is_read_again_has_the_figures_it_was_released_with(case: Case) -> None:
+    rows = ["34,m,816", "34,m,816", "45,f,819", "45,f,819", "70,m,819", "70,m,819", "99,f,999"]
+    names = ("age", "gender", "zip")
+    flat = {**TEXT_QI, "hierarchy": "*"}
+    case.write(",".join(names) + "\n" + "\n".join(rows) + "\n", dict.fromkeys(names, flat))
+    stay = "anonymization.levels={age: {max: 0}, gender: {max: 0}, zip: {max: 0}}"
+    released = case.run(*LATTICE, stay, "anonymization.suppression_limit=.15")
+    assert released.code == 0, released.err
+    assert risk_of(released, "after") == pytest.approx(RISK)
+    text = released.files["data/release.csv"].decode()
+    assert "*,*,*" in text
+    case.write(text, dict.fromkeys(names, TEXT_QI))
+    again = case.run(*WHOLE, "anonymization=none", into="again")
+    assert again.code == 0, again.err
+    assert risk_of(again, "before") == pytest.approx(RISK)  # what was suppressed before is in no class
+
+
+METHODS = {
+    "lattice": (),
+    "lattice, local": ("anonymization.local_recoding=true", "anonymization.suppression_limit=1"),
+    "mondrian": (),
+    "pipeline": ("anonymization.steps=[{name: mondrian, columns: [age, sex, zip]}]",),
+}
+
+
+@pytest.mark.parametrize("verb", [(), ("plan",)], ids=["run", "plan"])
+@pytest.mark.parametrize("method", METHODS)
+def test_u30_k_above_the_rows_is_refused_by_every_method_before_any_search(
+    case: Case, method: str, verb: tuple[str, ...]
+) -> None:
+    write_toy(case)
+    name = method.partition(",")[0]
+    outcome = case.run(*verb, *WHOLE, f"anonymization={name}", "anonymization.k=8", *METHODS[method])
+    assert outcome.code == 4
+    assert outcome.errors[0].startswith("anonymization.k (anonymization.k=8): k=8 but 7 rows")
+    if verb:
+        assert not outcome.outputs.exists()
+    else:
+        outcome.refused(4)
+        assert {stage["name"] for stage in outcome.record["stages"]} <= {"dataset", "split"}
+
+
+def eleven_columns(case: Case) -> list[str]:
+    """Write ten rows of eleven quasi-identifiers with three levels each."""
+    draw = np.random.default_rng(0)
+    names = [f"q{number}" for number in range(11)]
+    rows = [",".join(row) for row in draw.choice(["a1", "a2", "b1", "b2"], (10, 11))]
+    column = {**TEXT_QI, "hierarchy": {"name": "mask", "keep": [1]}}
+    case.write("\n".join([",".join(names), *rows, ""]), dict.fromkeys(names, column))
+    return names
+
+
+def test_u34_eleven_columns_of_three_levels_are_planned_and_searched_in_time(case: Case) -> None:
+    names = eleven_columns(case)
+    planned = case.run("plan", *LATTICE)
+    assert planned.code == 0, planned.err
+    said = " ".join(planned.out.split())
+    assert f"lattice 177,147 nodes ({' x '.join('3' * 11)} levels); the optimum is proved" in said
+    start = time.perf_counter()
+    outcome = case.run(*LATTICE)
+    assert time.perf_counter() - start < 30
+    assert outcome.code == 0, outcome.err
+    assert min(class_sizes(outcome.table("data/release.csv"), names)) >= 2
+    (search,) = outcome.record["anonymization"]["transformation"]["searches"]
+    assert (search["nodes"], search["proved"]) == (3**11, True)
+
+
+def test_u34_a_larger_lattice_than_is_proved_is_told_in_plan_and_record(case: Case) -> None:
+    names = eleven_columns(case)
+    bounded = ("anonymization.exact_nodes=1000", "anonymization.bounded_nodes=50")
+    said = " ".join(case.run("plan", *LATTICE, *bounded).out.split())
+    assert "177,147 nodes" in said
+    assert "more than exact_nodes=1,000: the best of at most 50 tried" in said
+    outcome = case.run(*LATTICE, *bounded)
+    assert outcome.code == 0, outcome.err
+    (search,) = outcome.record["anonymization"]["transformation"]["searches"]
+    assert not search["proved"]
+    assert search["tried"] <= 50
+    assert search["lower_bound"] <= outcome.record["anonymization"]["transformation"]["quality"]["value"]
+    assert min(class_sizes(outcome.table("data/release.csv"), names)) >= 2
+
+
+def test_u34_many_rows_take_no_longer_than_their_distinct_tuples_ask_for(case: Case) -> None:
+    draw = np.random.default_rng(0)
+    rows = 20_000
+    frame = pd.DataFrame({name: draw.integers(0, 60, rows) for name in ("a", "b", "c")})
+    hierarchy = {"name": "intervals", "widths": [5, 20]}
+    column = {"dtype": "integer", "role": "quasi_identifier", "min": 0, "max": 59, "hierarchy": hierarchy}
+    case.write(frame.to_csv(index=False), dict.fromkeys(frame.columns, column))
+    outcome = case.run(*LATTICE, "anonymization.suppression_limit=.02")
+    assert outcome.code == 0, outcome.err
+    released = outcome.table("data/release.csv")
+    kept = [row for row in released if set(row.values()) != {"*"}]
+    assert len(released) == rows
+    assert len(released) - len(kept) == outcome.record["anonymization"]["suppressed"] <= 0.02 * rows
+    assert min(class_sizes(kept, ("a", "b", "c"))) >= 2
+
+
+MONDRIAN = (*WHOLE, "anonymization=mondrian", "anonymization.k=2")
+
+
+def test_u36_ranges_are_the_smallest_and_largest_value_of_their_class(case: Case) -> None:
+    case.write("age\n20\n21\n60\n61\n", {"age": AGE})
+    outcome = case.run(*MONDRIAN)
+    assert outcome.code == 0, outcome.err
+    assert [row["age"] for row in outcome.table("data/release.csv")] == ["[20, 21]", "[20, 21]", "[60, 61]", "[60, 61]"]
+
+
+@pytest.mark.parametrize("kind", [{"dtype": "text"}, {"dtype": "category", "values": ["f", "m"]}])
+def test_u36_categories_are_cut_beside_numbers(case: Case, kind: Column) -> None:
+    rows = ["20,f", "21,f", "60,m", "61,m", "20,m", "21,m", "60,f", "61,f"]
+    case.write("\n".join(["age,sex", *rows, ""]), {"age": AGE, "sex": {**kind, "role": "quasi_identifier"}})
+    outcome = case.run(*MONDRIAN)
+    assert outcome.code == 0, outcome.err
+    released = sorted((row["age"], row["sex"]) for row in outcome.table("data/release.csv"))
+    assert released == sorted((ages, sex) for ages in ("[20, 21]", "[60, 61]") for sex in "fm" for _ in range(2))
+
+
+@pytest.mark.parametrize("limit", ["0", "0.2"])
+def test_u36_no_range_is_wider_than_the_rows_that_show_it(case: Case, limit: str) -> None:
+    draw = np.random.default_rng(4)
+    ages, visits = draw.integers(0, 100, 200), draw.integers(0, 10, 200)
+    lines = [f"{row},{age},{visit}" for row, (age, visit) in enumerate(zip(ages, visits, strict=True))]
+    plain = {"dtype": "integer", "role": "quasi_identifier"}
+    case.write("\n".join(["row,age,visits", *lines, ""]), {"row": INTEGER, "age": plain, "visits": plain})
+    outcome = case.run(*MONDRIAN, f"anonymization.suppression_limit={limit}")
+    assert outcome.code == 0, outcome.err
+    shown: dict[tuple[str, str], list[int]] = {}
+    for row in outcome.table("data/release.csv"):
+        shown.setdefault((row["age"], row["visits"]), []).append(int(row["row"]))
+    shown.pop(("*", "*"), None)
+    for cells, rows in shown.items():
+        for cell, column in zip(cells, (ages, visits), strict=True):
+            low, high = column[rows].min(), column[rows].max()
+            assert cell == (str(low) if low == high else f"[{low}, {high}]")
 
 
 # Configuration

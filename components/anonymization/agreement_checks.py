@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from components.anonymization.agreement import AgreedColumn, Agreement, Levels
+from components.anonymization.agreement import AgreedColumn, Agreement, Boxes, Levels
+from components.anonymization.box_covers import shows_of, unreadable
 from components.anonymization.criterion_declarations import Criterion, K
 from components.anonymization.hierarchy import Hierarchy
 from components.anonymization.step_rules import PLACE, step_faults
@@ -44,6 +45,8 @@ def refuse_misfits(
     for number, step in enumerate(agreement.steps):
         if isinstance(step, Levels):
             faults.extend(_beyond_the_top(f"{path}: steps.{number}", step, hierarchies))
+        if isinstance(step, Boxes):
+            faults.extend(_unreadable(f"{path}: steps.{number}", step, here, hierarchies))
     if all(column.name in here for column in agreement.columns):
         steps = cast("list[Step]", agreement.steps)  # all of them name columns
         faults.extend(
@@ -102,6 +105,20 @@ def _beyond_the_top(place: str, step: Levels, hierarchies: Mapping[str, Hierarch
             top = len(hierarchies[name].groups) - 1 if name in hierarchies else level
             if level > top:
                 yield Fault(f"{place}.rounds.{number}.{name}", f"level {level}", f"its hierarchy ends at level {top}")
+
+
+def _unreadable(
+    place: str, step: Boxes, here: Mapping[str, Column], hierarchies: Mapping[str, Hierarchy]
+) -> Iterator[Fault]:
+    for number, axis in enumerate(step.axes):
+        at, column = f"{place}.axes.{number}", here.get(axis.name)
+        if column is None:
+            continue
+        if axis.shows not in {"label", shows_of(column)}:
+            yield Fault(f"{at}.shows", f"says {axis.shows} of {shown(axis.name)}", shows_of(column))
+        elif odd := unreadable(axis, column, hierarchies.get(axis.name)):
+            told = "labels of its hierarchy" if axis.shows == "label" else f"values of a column of dtype {column.dtype}"
+            yield Fault(f"{at}.covers", f"{odd} of {len(axis.covers)} are no {told}, or end before they begin")
 
 
 def weaker_rule(agreement: Agreement, ours: Sequence[Criterion], suppression_limit: float) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from components.anonymization.agreement import FORMAT, VERSION, Agreement, contr
 from schemas.faults import ConfigurationError, Fault
 from schemas.wording import shown
 
-LARGEST_FILE = 4 * 2**20
-"""Bytes that a transformation may have: a level, a digest or a bound a column take a few hundred each."""
+LARGEST_FILE = 32 * 2**20
+"""Bytes that a transformation may have: a level, a digest or a bound a column take a few hundred each, a box a few."""
 
 MOST_FAULTS = 20
 _LONGEST_KEY = 60

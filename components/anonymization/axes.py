@@ -137,7 +137,7 @@ def _climbing(unit: Attribute, ladder: Ladder, weight: float) -> Axis:
     has_blanks = bool((unit.codes < 0).any())
     codes = np.arange(unit.size + has_blanks)
     if len(np.unique(ladder.groups[-1][codes])) > 1:
-        ladder = _topped(ladder)
+        ladder = topped(ladder)
     groups = np.stack(ladder.groups)[:, codes]
     shares = np.stack([share[group[codes]] for share, group in zip(ladder.shares, ladder.groups, strict=True)])
     order = np.lexsort(groups)
@@ -155,7 +155,7 @@ def _climbing(unit: Attribute, ladder: Ladder, weight: float) -> Axis:
     )
 
 
-def _topped(ladder: Ladder) -> Ladder:
+def topped(ladder: Ladder) -> Ladder:
     """Add a level on which all values, and missing cells, are one group: the hierarchy brings them together on none."""
     hierarchy, star = ladder.hierarchy, np.array([SUPPRESSED], dtype=object)
     if hierarchy is not None:

@@ -40,8 +40,8 @@ def cover(axes: Sequence[Axis], classes: IntArray, n_classes: int, gone: BoolArr
         if axis.ladder is not None:
             columns.append(_ancestors(axis, axis.ladder, classes, n_classes, kept))
         else:
-            columns.extend(_covered(_attribute_of_rows(axis.unit, kept), classes, n_classes))
-    return columns if len(kept) == len(gone) else [_spread(one, kept, len(gone)) for one in columns]
+            columns.extend(_covered(attribute_of_rows(axis.unit, kept), classes, n_classes))
+    return columns if len(kept) == len(gone) else [spread(one, kept, len(gone)) for one in columns]
 
 
 def _covered(unit: Attribute, classes: IntArray, n_classes: int) -> list[Published]:
@@ -57,7 +57,7 @@ def _covered(unit: Attribute, classes: IntArray, n_classes: int) -> list[Publish
 
 def _ancestors(axis: Axis, whole: Ladder, classes: IntArray, n_classes: int, kept: IntArray) -> Published:
     """Publish the lowest common ancestor of each class's values; a column that needs none stays as it is."""
-    ladder = _of_rows(whole, kept)
+    ladder = of_rows(whole, kept)
     found = tally(classes, axis.ranks_of(kept), n_classes, axis.size)
     low, high = found.codes[found.starts], found.codes[np.append(found.starts[1:], len(found.codes)) - 1]
     shown = published(ladder, axis.node(low, high)[classes])
@@ -65,17 +65,17 @@ def _ancestors(axis: Axis, whole: Ladder, classes: IntArray, n_classes: int, kep
     return actual(unit, unit.codes, np.arange(len(classes)))[0] if shown is None else shown
 
 
-def _of_rows(ladder: Ladder, rows: IntArray) -> Ladder:
+def of_rows(ladder: Ladder, rows: IntArray) -> Ladder:
     """Return a ladder of some rows alone."""
     unit = ladder.attribute
     used = np.bincount(unit.codes[rows] + 1, minlength=unit.size + 1)[1:] > 0
     places = np.append(np.flatnonzero(used), unit.size)
     return replace(
-        ladder, attribute=_attribute_of_rows(unit, rows), groups=tuple(groups[places] for groups in ladder.groups)
+        ladder, attribute=attribute_of_rows(unit, rows), groups=tuple(groups[places] for groups in ladder.groups)
     )
 
 
-def _attribute_of_rows(unit: Attribute, rows: IntArray) -> Attribute:
+def attribute_of_rows(unit: Attribute, rows: IntArray) -> Attribute:
     """Return an attribute of some rows alone."""
     if len(rows) == len(unit.codes):
         return unit
@@ -90,7 +90,7 @@ def _attribute_of_rows(unit: Attribute, rows: IntArray) -> Attribute:
     )
 
 
-def _spread(one: Published, rows: IntArray, total: int) -> Published:
+def spread(one: Published, rows: IntArray, total: int) -> Published:
     """Give cells their places among all rows; the others, which are suppressed, hold the first cell for the time."""
     places = np.zeros(total, dtype=np.int64)
     places[rows] = np.arange(len(rows))

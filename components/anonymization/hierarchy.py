@@ -155,8 +155,11 @@ def published(ladder: Ladder, levels: int | IntArray) -> Published | None:
     text that no schema lists, it is the label.
     """
     levels = np.asarray(levels)
-    if not levels.any():
-        return None
+    return relabelled(ladder, levels) if levels.any() else None
+
+
+def relabelled(ladder: Ladder, levels: IntArray) -> Published:
+    """Publish the labels of an attribute's levels, also where every level is 0 (see `published`)."""
     codes = ladder.attribute.codes
     starts = np.cumsum([0, *(len(texts) for texts in ladder.labels[:-1])])
     places = np.stack(ladder.groups) + starts[:, np.newaxis]  # where each value on each level finds its label

@@ -12,15 +12,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from components.anonymization.agreeing import agreed_levels
 from components.anonymization.bounded import Budget, bounded
 from components.anonymization.coding import BoolArray, IntArray, encode
+from components.anonymization.collapsing import collapse, row_classes, suppressed_rows
+from components.anonymization.criteria_faults import place_of
 from components.anonymization.declarations import Lattice, LatticeOptions
 from components.anonymization.hierarchy import Ladder, climb, published
 from components.anonymization.hierarchy_checks import check_coverage
 from components.anonymization.lattice_options import refuse_misfits, refuse_options
 from components.anonymization.measurement import measure_classes
+from components.anonymization.population import population_sizes
+from components.anonymization.population_search import Crowd, counts_population, crowd, on_population
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
-from components.anonymization.quality import quality
+from components.anonymization.quality import Separable, quality
 from components.anonymization.recoding import Recoded
 from components.anonymization.refusals import refuse_nothing_to_do
 from components.anonymization.release import Given, Release
@@ -28,9 +33,8 @@ from components.anonymization.requirements import Requirement, least_k, refuse_t
 from components.anonymization.search import Proof, Search, exact
 from components.anonymization.search_record import Ending, absolute, node_table, summary
 from components.anonymization.seen import full_domain, learned_from
-from components.anonymization.space import Dimension, collapse, dimension, is_held, row_classes, suppressed_rows
+from components.anonymization.space import Dimension, Space, dimension, is_held
 from components.anonymization.suppression import allowed_rows, suppress, suppress_starred
-from components.anonymization.transform import agreed_levels
 from components.data.table import Table
 from schemas.faults import Fault, GoalError
 
@@ -93,7 +97,10 @@ def anonymise(params: Lattice, table: Table, given: Given) -> Release:
     before = measure_classes(units, table.frame, table.schema)
     markers = table.schema.missing.markers
     ladders = [climb(unit, given.hierarchies[unit.name], markers) for unit in units]
-    found = search_columns(params, table, requirements, ladders, params.suppression_limit)
+    people = None
+    if given.population is not None and counts_population(params, given):
+        people = crowd(table, quasi_identifiers(table), given.population, given.hierarchies)
+    found = search_columns(params, table, requirements, ladders, params.suppression_limit, people)
     shown = [published(ladder, level) for ladder, level in zip(ladders, found.levels, strict=True)]
     columns = [one for one in shown if one is not None]
     gone = suppress_starred(table, columns, found.suppressed, params.suppression_limit)
@@ -104,6 +111,9 @@ def anonymise(params: Lattice, table: Table, given: Given) -> Release:
         "nodes": found.nodes,
         "agreed": agreed_levels(params, table, ladders, found.vectors),
     }
+    if given.population is not None:
+        fitting = population_sizes(ladders, found.levels, given.population, markers)
+        handed_on["fitting"] = fitting[~gone] if params.suppressed_rows == "drop" else fitting
     if len(found.vectors) == 1:  # rows on levels of their own have no one space: a model sees the original domain
         seen = full_domain(ladders, found.vectors[0], params)
         handed_on |= {"seen": seen, "training": learned_from(seen, table, columns, gone)}
@@ -122,8 +132,12 @@ def precheck(params: Lattice, table: Table, given: Given) -> list[Requirement]:
     columns = quasi_identifiers(table)
     refuse_misfits(params, columns, given.hierarchies)
     check_coverage(table, {column.name: given.hierarchies[column.name] for column in columns})
-    requirements = required(params, table, given.hierarchies)
-    refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
+    counted = counts_population(params, given)
+    requirements = required(params, table, given.hierarchies, counts_population=counted)
+    if counted and given.population is not None:
+        requirements = on_population(requirements, given.population)
+    on_rows = [one for one in requirements if not counted or one.name != "k_map"]
+    refuse_the_impossible(on_rows, len(table.frame), params.suppression_limit)
     return requirements
 
 
@@ -133,6 +147,7 @@ def search_columns(
     requirements: Sequence[Requirement],
     ladders: Sequence[Ladder],
     suppression_limit: float,
+    people: Crowd | None = None,
 ) -> Found:
     """Search the levels of some attributes, others being held as they are.
 
@@ -146,6 +161,8 @@ def search_columns(
         Of all attributes that tell classes apart; one of a single level and without a hierarchy is held as it is.
     suppression_limit : float
         Largest share of rows that may be suppressed.
+    people : Crowd, optional
+        The population that k_map counts.
 
     Raises
     ------
@@ -156,17 +173,18 @@ def search_columns(
     """
     refuse_options(params, [ladder for ladder in ladders if not is_held(ladder)])
     rows = len(table.frame)
-    dimensions = [_dimension(params, ladder) for ladder in ladders]
+    dimensions = [_dimension(params, ladder) for ladder in (ladders if people is None else people.ladders)]
     allowed = min(allowed_rows(suppression_limit, rows), rows - 1)
-    search, ending = _search(params, dimensions, requirements, allowed)
+    space = collapse(dimensions, requirements, population=None if people is None else people.codes)
+    search, ending = _search(params, space, allowed)
     best = search.chosen()
     if best is None:
-        raise _refusal(search, ending, suppression_limit)
+        raise _refusal(search, ending, suppression_limit, people)
     recoded = Recoded(ladders, requirements, [absolute(search, best.levels)], np.zeros(rows, dtype=np.int16))
     gone = suppressed_rows(search.space, search.space.attempt(best.levels))
     rounds = [(search, ending)]
     while params.local_recoding and gone.any():
-        inner = _search(params, dimensions, requirements, int(np.count_nonzero(gone)) - 1, gone)
+        inner = _search(params, collapse(dimensions, requirements, gone), int(np.count_nonzero(gone)) - 1)
         left = _recode(recoded, inner[0], gone)
         if left is None:
             break
@@ -175,14 +193,7 @@ def search_columns(
     return _found(params, recoded, gone, rounds)
 
 
-def _search(
-    params: LatticeOptions,
-    dimensions: Sequence[Dimension],
-    requirements: Sequence[Requirement],
-    allowed: int,
-    rows: BoolArray | None = None,
-) -> tuple[Search, Ending]:
-    space = collapse(dimensions, requirements, rows)
+def _search(params: LatticeOptions, space: Space, allowed: int) -> tuple[Search, Ending]:
     search = Search(space, quality(params, space), allowed)
     if prod(space.shape) <= params.exact_nodes and len(space.shape) <= _MOST_AXES:
         return search, exact(search)
@@ -210,7 +221,7 @@ def _recode(recoded: Recoded, search: Search, gone: BoolArray) -> BoolArray | No
     return None
 
 
-def _refusal(search: Search, ending: Ending, limit: float) -> GoalError:
+def _refusal(search: Search, ending: Ending, limit: float, people: Crowd | None) -> GoalError:
     """Say which node suppresses fewest rows, and what holds it back."""
     space = search.space
     looks = [look for look in search.looks if None not in look.missed] or search.looks
@@ -229,8 +240,13 @@ def _refusal(search: Search, ending: Ending, limit: float) -> GoalError:
             remedy="allow higher levels, or see what holds it back" if whole else "try more with bounded_nodes",
         )
     ]
+    for one, missed in zip(space.requirements, least.missed, strict=True):
+        if people is not None and one.name == "k_map" and missed:
+            said = f"asks for {one.asked:g} persons of the population; {missed} rows are in classes that miss it"
+            faults.append(Fault(place_of(one.name, one.column), said))
+    on_rows = [one for one in space.requirements if people is None or one.name != "k_map"]
     try:
-        suppress(space.requirements, *row_classes(space.dimensions, least.levels), limit)
+        suppress(on_rows, *row_classes(space.dimensions, least.levels), limit)
     except GoalError as error:
         faults += error.faults
     return GoalError(faults)
@@ -249,9 +265,17 @@ def _found(params: LatticeOptions, recoded: Recoded, gone: BoolArray, rounds: Se
             dict(zip(hierarchies, (vector[number] for number in climbed), strict=True)) for vector in recoded.vectors
         ],
         "quality": {"model": params.quality, "weights": params.weights, "value": first.best},
-        "loss": recoded.loss(gone),
+        "loss": _loss(first, recoded, gone),
         "suppressed": int(np.count_nonzero(gone)),
         "searches": [summary(*one) for one in rounds],
         "hierarchies": {name: one.digest for name, one in hierarchies.items() if one is not None},
     }
     return Found(tuple(recoded.vectors), recoded.levels(), gone, pd.concat(tables, ignore_index=True), facts)
+
+
+def _loss(first: Search, recoded: Recoded, gone: BoolArray) -> float:
+    """Return ARX's Loss of what was found, whatever model it was searched with."""
+    best = first.chosen()
+    if best is None or len(recoded.vectors) > 1:
+        return recoded.loss(gone)
+    return Separable("loss", first.space, {}).value(first.space.attempt(best.levels))

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from components.anonymization.agreed_boxes import boxes_of
+from components.anonymization.agreeing import NO_AGREEMENT, agreed_steps
+from components.anonymization.agreement import Boxes
 from components.anonymization.axes import Axis, axis
 from components.anonymization.boxes import cover
 from components.anonymization.coding import Attribute, BoolArray, IntArray, encode, joined
@@ -71,7 +74,9 @@ def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
     division = divide(axes, tuples, budget=budget)
     classes = division.boxes[tuples.of_row]
     gone = suppress(requirements, classes, division.count, params.suppression_limit, classes < 0)
-    columns = cover(axes, *renumbered(classes, gone), gone)
+    classes, count = renumbered(classes, gone)
+    columns = cover(axes, classes, count, gone)
+    handed_on = _handed_on(params, table, given, axes, boxes_of(axes, columns, classes, count, gone))
     gone = suppress_starred(table, columns, gone, params.suppression_limit)
     facts = {
         "method": params.name,
@@ -81,7 +86,7 @@ def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
         "rows_left_out": int(np.count_nonzero(gone)),
         "cells_changed": {one.column.name: one.changed for one in columns},
     }
-    return publish(params, table, Decided(columns, facts, gone), requirements, before)
+    return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
 
 
 def precheck(params: Mondrian, table: Table, given: Given) -> list[Requirement]:
@@ -154,6 +159,17 @@ def partition_facts(axes: Sequence[Axis], division: Division) -> dict[str, Any]:
         "cuts": {one.unit.name: int(count) for one, count in zip(axes, division.cuts, strict=True)},
         "cut_by": {one.unit.name: _cut_by(one) for one in axes},
     }
+
+
+def _handed_on(
+    params: Mondrian, table: Table, given: Given, axes: Sequence[Axis], found: tuple[Boxes | None, str]
+) -> dict[str, Any]:
+    """Return the boxes as others can apply them, or say why they can't."""
+    step, reason = found
+    if step is None:
+        return {"warnings": (NO_AGREEMENT + reason,)}
+    climbed = {one.unit.name: given.hierarchies[one.unit.name] for one in axes if one.ladder is not None}
+    return {"agreed": agreed_steps(params, table, climbed, [step])}
 
 
 def _cut_by(one: Axis) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from components.anonymization.agreeing import NO_AGREEMENT, agreed_steps
 from components.anonymization.agreement import Levels
 from components.anonymization.boxes import cover
 from components.anonymization.coding import combined, encode, joined
@@ -35,7 +36,6 @@ from components.anonymization.release import Given, Release
 from components.anonymization.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.step_rules import PLACE, step_faults
 from components.anonymization.suppression import suppress, suppress_starred
-from components.anonymization.transform import agreed_steps
 from components.data.table import Table
 from schemas.faults import ConfigurationError, Fault
 
@@ -97,7 +97,9 @@ def anonymise(params: Pipeline, table: Table, given: Given) -> Release:
         "cells_changed": {one.column.name: one.changed for one in columns},
     }
     nodes = pd.concat(state.nodes, ignore_index=True) if state.nodes else None
-    handed_on = {"nodes": nodes, "agreed": _agreed(state)}
+    handed_on: dict[str, Any] = {"nodes": nodes, "agreed": _agreed(state)}
+    if handed_on["agreed"] is None:
+        handed_on["warnings"] = (f"{NO_AGREEMENT}a step followed the rows of this table (see the method)",)
     return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
 
 

@@ -134,11 +134,23 @@ def with_cells(frame: pd.DataFrame, cells: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _put(
-    table: Table, cells: Mapping[str, Any], generalised: Sequence[str] = (), identifiers: Collection[str] = ()
+    table: Table, cells: dict[str, Any], generalised: Sequence[str] = (), identifiers: Collection[str] = ()
 ) -> Table:
     schema = released(table.schema, generalised, identifiers)
     kept = table.frame[_released_names(table, schema)]
-    return Table(with_cells(kept, cells), schema)
+    return Table(with_cells(kept, _one_zero(table, cells) | cells), schema)
+
+
+def _one_zero(table: Table, changed: Collection[str]) -> dict[str, Any]:
+    """Return the quasi-identifiers that stay as they are but for -0.0: it equals 0.0, and a file would show which."""
+    found = {}
+    for column in quasi_identifiers(table):
+        cells = table.frame[column.name].array
+        if column.name not in changed and getattr(cells.dtype, "kind", "") == "f":
+            values = np.asarray(cells)
+            if (np.signbit(values) & (values == 0)).any():
+                found[column.name] = cells + 0.0
+    return found
 
 
 def _released_names(table: Table, schema: DatasetSchema) -> list[str]:

@@ -61,14 +61,30 @@ def covering(attribute: Attribute, classes: IntArray, n_classes: int, missing: s
     all can be told from the release alone.
     """
     counts = counted(attribute, classes, n_classes)
-    members = _members(counts)
-    if members.empty.all():
+    if not counts.codes.any():
         return actual(attribute, np.full(n_classes, MISSING), classes)[0]
+    return covers(attribute, counts, classes, missing)
+
+
+def covers(attribute: Attribute, counts: Counts, classes: IntArray, missing: str = "own_value") -> Published:
+    """Publish what covers the values that classes are known to hold, whichever rows they were known from.
+
+    Parameters
+    ----------
+    attribute : Attribute
+        Knows the values; its rows play no part.
+    counts : Counts
+        The values of each class: 0 is missing, code + 1 a value, of which there is at least one.
+    classes : ndarray of int, shape (n,)
+        Class of each row to publish.
+    missing : {"own_value", "ignore"}
+    """
+    members = _members(counts)
     if attribute.kind == "ordered":
         attribute, members = _filled(attribute, members)
     sizes = members.sizes
     gap = (counts.total(counts.codes == 0) > 0) & ~members.empty
-    shows_gap = gap if missing == "own_value" else np.zeros(n_classes, dtype=np.bool_)
+    shows_gap = gap if missing == "own_value" else np.zeros_like(gap)
     if attribute.kind == "number":
         labels = _range_texts(attribute, members, shows_gap)
         training = _midpoints(attribute, members)
@@ -113,7 +129,7 @@ def texts(values: Any, column: Column) -> TextArray:
         stamps = np.datetime_as_string(moments.tz_localize(None).to_numpy(), unit="us").astype(object)
         return np.asarray(stamps + ("" if moments.tz is None else "Z"), dtype=object)
     if column.dtype in {"integer", "number"}:
-        return np.asarray(values).astype(str).astype(object)
+        return (np.asarray(values) + 0).astype(str).astype(object)  # makes one zero of -0.0 and 0.0
     return np.asarray(pd.Series(values).astype(str), dtype=object)
 
 

@@ -60,13 +60,18 @@ class Recoded:
         suppressed : ndarray of bool, shape (n,)
         """
         parts = []
-        for ladder, level in zip(self.ladders, self.levels(), strict=True):
+        rounds, rows = self.rounds[~suppressed].astype(np.int64), suppressed.size
+        for number, ladder in enumerate(self.ladders):
             if ladder.hierarchy is None:
                 continue
-            by_level = np.stack([share[group] for share, group in zip(ladder.shares, ladder.groups, strict=True)])
-            share = np.where(suppressed, 1.0, by_level[level, ladder.attribute.codes])
+            codes, places = ladder.attribute.codes[~suppressed].astype(np.int64), ladder.attribute.size + 1
+            amounts = np.bincount(rounds * places + codes % places, minlength=len(self.vectors) * places)
+            chosen = [vector[number] for vector in self.vectors]
+            shares = np.concatenate([ladder.shares[level][ladder.groups[level]] for level in chosen])
+            # Counted by value, so that the order of rows does not even change the last digit.
+            mean = (float(amounts @ shares) + np.count_nonzero(suppressed)) / rows
             single = 1.0 / ladder.leaves
-            parts.append(np.log1p((float(share.mean()) - single) / (1.0 - single)) if single < 1 else 0.0)
+            parts.append(np.log1p((mean - single) / (1.0 - single)) if single < 1 else 0.0)
         return float(np.expm1(sum(parts) / max(len(parts), 1)))
 
     def _shown(self, number: int) -> tuple[IntArray, int]:

@@ -36,14 +36,17 @@ def node_table(search: Search, ending: Ending) -> pd.DataFrame:
     if not isinstance(ending, Proof) or ending.trial.size > MOST_ROWS:
         return tried
     places = np.flatnonzero(ending.trial.reshape(-1) == UNTRIED)
-    rest = _levels(search, np.stack(np.unravel_index(places, ending.trial.shape), axis=1))
-    rest["bound"] = ending.bound.reshape(-1)[places]
     by = ending.condemned.reshape(-1)[places]
     below = np.array([f"not tried: below {_shown(search, look.levels)}, which suppresses too many" for look in looks])
-    rest["outcome"] = np.where(by == UNTRIED, "not tried: loses no less than the best", below[by])
-    rest["bound"] = rest["bound"].replace(-np.inf, np.nan)
-    whole = pd.concat([tried, rest], ignore_index=True)
-    return whole[tried.columns]
+    bound = ending.bound.reshape(-1)[places]
+    rest = pd.DataFrame(
+        {
+            **_levels(search, np.stack(np.unravel_index(places, ending.trial.shape), axis=1)),
+            "bound": np.where(np.isfinite(bound), bound, np.nan),
+            "outcome": np.where(by == UNTRIED, "not tried: loses no less than the best", below[by]),
+        }
+    )
+    return pd.concat([tried, rest], ignore_index=True)
 
 
 def summary(search: Search, ending: Ending) -> dict[str, Any]:
@@ -72,28 +75,26 @@ def absolute(search: Search, levels: Levels) -> Levels:
 
 def _why(search: Search, *, proved: bool) -> str:
     equals = sum(look.fits and look.value <= search.limit for look in search.looks)
-    least = "no node loses less" if proved else "no node that was tried loses less; others may"
+    others = "every other node loses more, or suppresses too many rows" if proved else "nodes not tried may lose less"
     if equals == 1:
-        return f"the only node tried that loses so little; {least}"
+        return f"loses least; {others}"
     return (
-        f"{equals} nodes lose equally little; of these it suppresses fewest rows, then has the lowest sum of levels, "
-        f"then comes first; {least}"
+        f"{equals} nodes lose equally little: of these it suppresses fewest rows, then has the lowest sum of levels, "
+        f"then comes first; {others}"
     )
 
 
 def _tried(search: Search, ending: Ending) -> pd.DataFrame:
     looks, chosen = search.looks, search.chosen()
-    table = _levels(search, np.array([look.levels for look in looks]).reshape(len(looks), len(search.space.shape)))
-    table.insert(0, "trial", np.arange(1, len(looks) + 1))
-    table["quality"] = [look.value for look in looks]
-    table["bound"] = np.nan
-    if isinstance(ending, Proof):
-        table["bound"] = [float(ending.bound[look.levels]) for look in looks]
-    table["suppressed"] = [look.suppressed for look in looks]
+    levels = np.array([look.levels for look in looks]).reshape(len(looks), len(search.space.shape))
+    bounds = [float(ending.bound[look.levels]) for look in looks] if isinstance(ending, Proof) else np.nan
+    columns: dict[str, Any] = {"trial": pd.array(range(1, len(looks) + 1), dtype="Int64"), **_levels(search, levels)}
+    columns |= {"quality": [look.value for look in looks], "bound": bounds}
+    columns["suppressed"] = pd.array([look.suppressed for look in looks], dtype="Int64")
     for number, name in enumerate(names_of(search)):
-        table[f"misses {name}"] = pd.array([look.missed[number] for look in looks], dtype="Int64")
-    table["outcome"] = [_outcome(search, look, chosen) for look in looks]
-    return table.astype({"trial": "Int64", "suppressed": "Int64"})
+        columns[f"misses {name}"] = pd.array([look.missed[number] for look in looks], dtype="Int64")
+    columns["outcome"] = [_outcome(search, look, chosen) for look in looks]
+    return pd.DataFrame(columns, index=range(len(looks)))
 
 
 def _outcome(search: Search, look: Look, chosen: Look | None) -> str:
@@ -105,14 +106,12 @@ def _outcome(search: Search, look: Look, chosen: Look | None) -> str:
     return f"suppresses more than {search.allowed} rows: {', '.join(missed)}"
 
 
-def _levels(search: Search, levels: IntArray) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            f"level {one.ladder.attribute.name}": np.array(one.levels)[levels[:, number]]
-            for number, one in enumerate(search.space.dimensions)
-            if not one.held
-        }
-    )
+def _levels(search: Search, levels: IntArray) -> dict[str, IntArray]:
+    return {
+        f"level {one.ladder.attribute.name}": np.array(one.levels)[levels[:, number]]
+        for number, one in enumerate(search.space.dimensions)
+        if not one.held
+    }
 
 
 def _shown(search: Search, levels: Levels) -> str:

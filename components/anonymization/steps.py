@@ -56,15 +56,15 @@ def top_bottom(unit: Attribute, step: TopBottom) -> Coded:
     """
     column, dtype = unit.columns[0], unit.source[0].dtype
     (values,) = unit.domain()
-    keys, labels, training = _keys(values, column), texts(values, column), values.copy()
+    keys, labels, training = order_keys(values, column), texts(values, column), values.copy()
     low, high = 0, unit.size  # values before the first are coded at the bottom, from the second on at the top
     if step.bottom is not None:
         bound = bound_of(column, step.bottom, dtype)
-        low = int(np.searchsorted(keys, _keys(bound, column)[0], side="right"))
+        low = int(np.searchsorted(keys, order_keys(bound, column)[0], side="right"))
         labels[:low], training[:low] = AT_MOST + texts(bound, column)[0], bound[0]
     if step.top is not None:
         bound = bound_of(column, step.top, dtype)
-        high = int(np.searchsorted(keys, _keys(bound, column)[0], side="left"))
+        high = int(np.searchsorted(keys, order_keys(bound, column)[0], side="left"))
         labels[high:], training[high:] = AT_LEAST + texts(bound, column)[0], bound[0]
     place = np.append(np.clip(np.arange(unit.size), low - 1, high), unit.size + 1)
     coded = np.append((place[:-1] < low) | (place[:-1] >= high), False)
@@ -131,7 +131,7 @@ def bound_of(column: Column, bound: float | str, dtype: Any) -> Any:
     return np.array([value], dtype=np.int64 if column.dtype == "integer" else np.float64)
 
 
-def _keys(values: Any, column: Column) -> Any:
+def order_keys(values: Any, column: Column) -> Any:
     """Return numbers in the order of values: for times microseconds, for ordered values their declared place."""
     if column.dtype in TEMPORAL:
         return pd.DatetimeIndex(values).as_unit("us").asi8

@@ -1,18 +1,19 @@
 """Apply an agreed transformation to another table: a second site's, or rows that came later; measured anew there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from components.anonymization.agreement import AgreedColumn, AgreedStep, Agreement, Levels, Suppression
+from components.anonymization.agreeing import criteria_of, suppression_of
+from components.anonymization.agreement import Agreement, Boxes, Levels
 from components.anonymization.agreement_checks import refuse_misfits, weaker_rule
 from components.anonymization.agreement_file import read_agreement
-from components.anonymization.coding import Attribute, encode
-from components.anonymization.criterion_declarations import Criterion, K
-from components.anonymization.declarations import Method, SeenAs, Suppressing, TopBottom, Transform
-from components.anonymization.hierarchy import Hierarchy, Ladder, climb, published
+from components.anonymization.box_transform import put_in_boxes
+from components.anonymization.coding import Attribute, BoolArray, encode
+from components.anonymization.declarations import TopBottom, Transform
+from components.anonymization.hierarchy import Ladder, climb, published
 from components.anonymization.hierarchy_checks import check_coverage
 from components.anonymization.measurement import measure_classes
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
@@ -20,12 +21,7 @@ from components.anonymization.recoding import Recoded as OnLevels
 from components.anonymization.refusals import refuse_nothing_to_do
 from components.anonymization.release import Given, Release
 from components.anonymization.representatives import Published
-from components.anonymization.requirements import (
-    Requirement,
-    least_k,
-    refuse_the_impossible,
-    required,
-)
+from components.anonymization.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.seen import full_domain, learned_from
 from components.anonymization.steps import Coded, suppressed, top_bottom
 from components.anonymization.suppression import suppress, suppress_starred
@@ -49,65 +45,6 @@ class Task:
     agreement: Agreement
     digest: str
     requirements: list[Requirement]
-
-
-def agreed_levels(
-    params: Suppressing, table: Table, ladders: Sequence[Ladder], rounds: Sequence[Sequence[int]]
-) -> dict[str, Any]:
-    """Return a found generalisation in the form that `anonymise` applies to another table (see `Release.agreed`).
-
-    Parameters
-    ----------
-    params : Suppressing
-        Of the method that found it.
-    table : Table
-        Names the dataset and its quasi-identifiers.
-    ladders : sequence of Ladder
-        Of the quasi-identifiers.
-    rounds : sequence of sequence of int
-        The level of each; where rows were recoded locally, one such vector after the other.
-    """
-    names = [ladder.attribute.name for ladder in ladders]
-    hierarchies = {ladder.attribute.name: ladder.hierarchy for ladder in ladders if ladder.hierarchy is not None}
-    vectors = [{name: int(level) for name, level in zip(names, levels, strict=True)} for levels in rounds]
-    return agreed_steps(params, table, hierarchies, [Levels(rounds=vectors)])
-
-
-def agreed_steps(
-    params: Suppressing, table: Table, hierarchies: Mapping[str, Hierarchy], steps: Sequence[AgreedStep]
-) -> dict[str, Any]:
-    """Return steps with fixed parameters, each on columns of its own, in the form that `anonymise` applies.
-
-    Parameters
-    ----------
-    params : Suppressing
-        Of the method that found them.
-    table : Table
-        Names the dataset and its quasi-identifiers.
-    hierarchies : mapping of str to Hierarchy
-        Of the columns that steps put on levels.
-    steps : sequence of Levels, TopBottom or SuppressColumns
-    """
-    vectors = [levels for step in steps if isinstance(step, Levels) for levels in step.rounds]
-    climbed = {name for levels in vectors for name, level in levels.items() if level > 0}
-    columns = [
-        AgreedColumn(
-            name=column.name,
-            dtype=column.dtype,
-            hierarchy=hierarchies[column.name].digest if column.name in climbed else None,
-        )
-        for column in quasi_identifiers(table)
-    ]
-    agreement = Agreement(
-        method=params.name,
-        dataset=table.schema.name,
-        columns=columns,
-        steps=list(steps),
-        criteria=_criteria(params),
-        suppression=_suppression(params),
-        seen_as=_seen_as(params),
-    )
-    return agreement.model_dump(mode="json")
 
 
 def anonymise(params: Transform, table: Table, given: Given) -> Release:
@@ -143,25 +80,26 @@ def anonymise(params: Transform, table: Table, given: Given) -> Release:
     agreement = task.agreement
     units = encode(table.frame, quasi_identifiers(table))
     before = measure_classes(units, table.frame, table.schema)
-    coded = _coded(units, agreement)
-    ladders = _ladders(units, coded, agreement, table, given)
-    placed = _on_levels(ladders, _vectors(agreement), task.requirements)
-    gone = suppress(task.requirements, *placed.classes(), params.suppression_limit)
-    found = [
-        published(ladder, level)
-        for ladder, level in zip(ladders, placed.levels(), strict=True)
-        if ladder.hierarchy is not None
-    ]
-    columns = [one for one in found if one is not None] + [column for one in coded.values() for column in one.columns]
-    gone = suppress_starred(table, columns, gone, params.suppression_limit)
     handed_on: dict[str, Any] = {
         "agreed": _handed_on(params, agreement),
-        "warnings": weaker_rule(agreement, _criteria(params), params.suppression_limit),
+        "warnings": weaker_rule(agreement, criteria_of(params), params.suppression_limit),
     }
-    if len(placed.vectors) == 1 and not coded:
-        seen = full_domain(ladders, placed.vectors[0], agreement.seen_as)
-        handed_on |= {"seen": seen, "training": learned_from(seen, table, columns, gone)}
-    decided = Decided(columns, _facts(params, task, columns, given), gone)
+    facts: dict[str, Any] = {}
+    boxes = next((step for step in agreement.steps if isinstance(step, Boxes)), None)
+    if boxes is None:
+        columns, gone, seen = _on_agreed_levels(params, task, table, given, units)
+        handed_on |= {} if seen is None else {"seen": seen, "training": learned_from(seen, table, columns, gone)}
+    else:
+        columns, gone, facts = put_in_boxes(
+            boxes,
+            f"{params.path}: steps.{agreement.steps.index(boxes)}",
+            units,
+            _climbed(units, agreement, table, given),
+            task.requirements,
+            params.suppression_limit,
+        )
+        gone = suppress_starred(table, columns, gone, params.suppression_limit)
+    decided = Decided(columns, _facts(params, task, columns, given) | facts, gone)
     return publish(params, table, decided, task.requirements, before, **handed_on)
 
 
@@ -202,6 +140,26 @@ def fitting_agreement(params: Transform, schema: DatasetSchema, given: Given) ->
     return agreement, digest
 
 
+def _on_agreed_levels(
+    params: Transform, task: Task, table: Table, given: Given, units: Sequence[Attribute]
+) -> tuple[list[Published], BoolArray, Callable[[Table], Table] | None]:
+    """Put the columns on levels, or code them; return what is shown, suppressed rows and what a model sees."""
+    agreement = task.agreement
+    coded = _coded(units, agreement)
+    ladders = _ladders(units, coded, agreement, table, given)
+    placed = _on_levels(ladders, _vectors(agreement), task.requirements)
+    gone = suppress(task.requirements, *placed.classes(), params.suppression_limit)
+    found = [
+        published(ladder, level)
+        for ladder, level in zip(ladders, placed.levels(), strict=True)
+        if ladder.hierarchy is not None
+    ]
+    columns = [one for one in found if one is not None] + [column for one in coded.values() for column in one.columns]
+    gone = suppress_starred(table, columns, gone, params.suppression_limit)
+    whole = len(placed.vectors) == 1 and not coded
+    return columns, gone, full_domain(ladders, placed.vectors[0], agreement.seen_as) if whole else None
+
+
 def _vectors(agreement: Agreement) -> list[dict[str, int]]:
     """Return the level vectors over all columns that are put on levels; a step's last one holds in later rounds."""
     steps = [step for step in agreement.steps if isinstance(step, Levels)]
@@ -218,7 +176,7 @@ def _coded(units: Sequence[Attribute], agreement: Agreement) -> dict[str, Coded]
     by_name = {unit.name: unit for unit in units}
     coded = {}
     for step in agreement.steps:
-        for name in () if isinstance(step, Levels) else step.columns:
+        for name in () if isinstance(step, Levels | Boxes) else step.columns:
             unit = by_name[name]
             coded[name] = top_bottom(unit, step) if isinstance(step, TopBottom) else suppressed(unit)
     return coded
@@ -228,16 +186,22 @@ def _ladders(
     units: Sequence[Attribute], coded: Mapping[str, Coded], agreement: Agreement, table: Table, given: Given
 ) -> list[Ladder]:
     """Let the columns climb that are above level 0 in any round; the others are held as they are, or as coded."""
-    climbed = {column.name for column in agreement.columns if column.hierarchy is not None}
-    markers = table.schema.missing.markers
+    climbed = _climbed(units, agreement, table, given)
     ladders = []
     for unit in units:
         if unit.name in climbed:
-            ladders.append(climb(unit, given.hierarchies[unit.name], markers))
+            ladders.append(climbed[unit.name])
         else:
             held = coded.get(unit.name)
             ladders.append(_held(unit if held is None else replace(unit, codes=held.codes, size=held.size)))
     return ladders
+
+
+def _climbed(units: Sequence[Attribute], agreement: Agreement, table: Table, given: Given) -> dict[str, Ladder]:
+    """Let the columns climb whose hierarchies were agreed upon."""
+    climbed = {column.name for column in agreement.columns if column.hierarchy is not None}
+    markers = table.schema.missing.markers
+    return {unit.name: climb(unit, given.hierarchies[unit.name], markers) for unit in units if unit.name in climbed}
 
 
 def _held(unit: Attribute) -> Ladder:
@@ -270,7 +234,10 @@ def _facts(params: Transform, task: Task, columns: Sequence[Published], given: G
         "parameters": params.model_dump(mode="json"),
         "k": least_k(params),
         "agreed": {"sha256": task.digest, "method": agreement.method, "dataset": agreement.dataset},
-        "steps": [step.model_dump(mode="json") for step in agreement.steps],
+        "steps": [
+            {"name": step.name, "columns": step.columns} if isinstance(step, Boxes) else step.model_dump(mode="json")
+            for step in agreement.steps
+        ],
         "hierarchies": {name: given.hierarchies[name].digest for name in climbed},
         "cells_changed": {one.column.name: one.changed for one in columns},
     }
@@ -278,20 +245,5 @@ def _facts(params: Transform, task: Task, columns: Sequence[Published], given: G
 
 def _handed_on(params: Transform, agreement: Agreement) -> dict[str, Any]:
     """Return the transformation with the rule that held here."""
-    ours = {"criteria": _criteria(params), "suppression": _suppression(params)}
+    ours = {"criteria": criteria_of(params), "suppression": suppression_of(params)}
     return agreement.model_copy(update=ours).model_dump(mode="json")
-
-
-def _criteria(params: Method) -> list[Criterion]:
-    """Return all that is asked of a class, k among it."""
-    return [K(k=least_k(params)), *(criterion for criterion in params.criteria if not isinstance(criterion, K))]
-
-
-def _suppression(params: Suppressing) -> Suppression:
-    return Suppression(limit=params.suppression_limit, rows=params.suppressed_rows)
-
-
-def _seen_as(params: Suppressing) -> SeenAs:
-    if not isinstance(params, SeenAs):
-        return SeenAs()
-    return SeenAs(encode_numbers=params.encode_numbers, encode_categories=params.encode_categories)

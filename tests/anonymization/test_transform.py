@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, assume, settings
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from components.anonymization import lattice, pipeline, transform
-from components.anonymization.agreement import FORMAT
+from components.anonymization import agreeing, lattice, pipeline, transform
+from components.anonymization.agreement import FORMAT, Levels
 from components.anonymization.agreement_file import LARGEST_FILE, read_agreement
 from components.anonymization.criterion_declarations import K, LDistinct, T
 from components.anonymization.declarations import Lattice, Pipeline, SuppressColumns, TopBottom, Transform
@@ -126,7 +126,7 @@ def agreed(site: Site) -> dict[str, Any]:
         lattice.climb(unit, site.given(table).hierarchies[unit.name])
         for unit in lattice.encode(table.frame, lattice.quasi_identifiers(table))
     ]
-    found = transform.agreed_levels(Lattice(k=2), table, ladders, [list(LEVELS.values())])
+    found = agreeing.agreed_levels(Lattice(k=2), table, ladders, [list(LEVELS.values())])
     site.write(found)
     return found
 
@@ -193,7 +193,7 @@ def test_on_another_table_the_criteria_hold_or_it_is_refused(  # noqa: PLR0913, 
     first, table = table_of(SIX), table_of(rows)
     units = lattice.encode(first.frame, lattice.quasi_identifiers(first))
     ladders = [lattice.climb(unit, site.given(first).hierarchies[unit.name]) for unit in units]
-    site.write(transform.agreed_levels(Lattice(k=2), first, ladders, vectors))
+    site.write(agreeing.agreed_levels(Lattice(k=2), first, ladders, vectors))
     before = table.frame.copy(deep=True)
     rule: dict[str, Any] = {"criteria": criteria, "suppression_limit": limit}
     try:
@@ -244,8 +244,8 @@ def test_columns_on_level_0_need_no_hierarchy(site: Site) -> None:
     table = table_of(SIX, schema_of(zip={"hierarchy": None}))
     units = lattice.encode(table.frame, lattice.quasi_identifiers(table))
     hierarchies = site.given(table).hierarchies
-    step = transform.Levels(rounds=[{"age": 1, "region": 2, "zip": 0}])
-    site.write(transform.agreed_steps(Lattice(k=2), table, hierarchies, [step]))
+    step = Levels(rounds=[{"age": 1, "region": 2, "zip": 0}])
+    site.write(agreeing.agreed_steps(Lattice(k=2), table, hierarchies, [step]))
     release = site.apply(table)
     assert release.table.frame["zip"].tolist() == ["01001"] * 6
     assert len(units) == 3
@@ -254,10 +254,10 @@ def test_columns_on_level_0_need_no_hierarchy(site: Site) -> None:
 def test_only_rows_that_miss_the_criteria_go_on_to_the_next_levels(site: Site) -> None:
     rows = [(1, "north", "01001", "flu"), (2, "north", "01001", "flu"), (3, "south", "01001", "flu")]
     table = table_of([*rows, (14, "south", "01001", "flu"), (99, "east", "9", "flu")])
-    step = transform.Levels(
+    step = Levels(
         rounds=[{"age": 1, "region": 0, "zip": 0}, {"age": 2, "region": 0, "zip": 0}, {"age": 3, "region": 1, "zip": 2}]
     )
-    site.write(transform.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, [step]))
+    site.write(agreeing.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, [step]))
     release = site.apply(table, suppression_limit=0.2)
     assert release.table.frame.iloc[:, :3].to_numpy().tolist() == [
         ["[0, 10)", "north", "01001"],
@@ -273,8 +273,8 @@ def test_only_rows_that_miss_the_criteria_go_on_to_the_next_levels(site: Site) -
 def test_rows_that_show_nothing_count_as_suppressed_unless_all_do(site: Site) -> None:
     outliers = [(99, "east", "9", "flu"), (50, "west", "8", "flu")]
     table = table_of([*SIX, *outliers])
-    step = transform.Levels(rounds=[LEVELS, {"age": 3, "region": 2, "zip": 2}])
-    site.write(transform.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, [step]))
+    step = Levels(rounds=[LEVELS, {"age": 3, "region": 2, "zip": 2}])
+    site.write(agreeing.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, [step]))
     release = site.apply(table, suppression_limit=0.25)
     assert release.suppressed == release.after.suppressed == 2
     assert len(site.apply(table, suppression_limit=0.25, suppressed_rows="drop").table.frame) == 6
@@ -290,9 +290,9 @@ def test_codings_with_fixed_bounds_apply_too(site: Site) -> None:
     steps = [
         TopBottom(columns=["age"], bottom=10, top=60),
         SuppressColumns(columns=["region"]),
-        transform.Levels(rounds=[{"zip": 1}]),
+        Levels(rounds=[{"zip": 1}]),
     ]
-    site.write(transform.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, steps))
+    site.write(agreeing.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, steps))
     release = site.apply(table, suppression_limit=0.5)
     frame = release.table.frame
     assert frame["age"].tolist() == ["<= 10"] * 3 + ["*"] * 3 + [">= 60"] * 2  # 11, 15 and 19 stay alone
@@ -370,8 +370,8 @@ def test_an_uncovered_value_is_refused_by_column(site: Site) -> None:
         }
     )
     table = table_of(SIX, schema)
-    step = transform.Levels(rounds=[LEVELS])
-    site.write(transform.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, [step]))
+    step = Levels(rounds=[LEVELS])
+    site.write(agreeing.agreed_steps(Lattice(k=2), table, site.given(table).hierarchies, [step]))
     told = site.refused(table_of([*SIX, (1, "west", CANARY, "flu")], schema), DataError)
     assert "zip" in told
     assert "1 of 2 values" in told
@@ -477,7 +477,7 @@ def test_a_tampered_transformation_is_refused(
         (f'{{"format": "{FORMAT}"}}', "reads version 1"),
         (f'{{"format": "{FORMAT}", "version": 1}}', "columns: is missing"),
         (f'{{"format": "{FORMAT}", "version": 1, "{CANARY * 2000}": 1}}', "is no key"),
-        (" " * (LARGEST_FILE + 1), "larger than 4 MB"),
+        (" " * (LARGEST_FILE + 1), "larger than 32 MB"),
     ],
 )
 def test_what_is_no_transformation_is_refused(site: Site, text: str, words: str) -> None:

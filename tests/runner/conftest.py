@@ -1,12 +1,21 @@
 """What tests of run folders share: a small dataset, the opening facts of a run, and whole runs of it."""
 
-from collections.abc import Callable
-from contextlib import suppress
+import io
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from bench.made import Made
+from runner.__main__ import main
 from runner.folder import Workspace
 from runner.record import opening
 from runner.recording import Run, recording
@@ -62,3 +71,104 @@ def make_run(ward_opening: dict[str, Any]) -> Callable[..., Path]:
         return work.final
 
     return made
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command line ended, and the one run folder that it left."""
+
+    made: Made
+    code: int
+    out: str
+    err: str
+    folder: Path
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        loaded = json.loads((self.folder / "record.json").read_text(encoding="utf-8"))
+        assert isinstance(loaded, dict)
+        return loaded
+
+    @property
+    def how(self) -> dict[str, Any]:
+        found = self.record["anonymization"]
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def release(self) -> Path:
+        return self.folder / "data" / "release.csv"
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        found = (path for path in self.folder.rglob("*") if path.is_file())
+        return {path.relative_to(self.folder).as_posix(): path.read_bytes() for path in found}
+
+    @property
+    def errors(self) -> list[str]:
+        return [line.removeprefix("error: ") for line in self.err.splitlines() if line.startswith("error: ")]
+
+    def refused(self, code: int) -> list[str]:
+        """Hold a refusal to what every one owes, and return its sentences."""
+        assert self.code == code, self.err
+        assert self.errors
+        assert "Traceback" not in self.err
+        assert {name.split("/")[0] for name in self.files} <= {
+            "record.json",
+            "config.yaml",
+            "events.jsonl",
+            "metrics.csv",
+        }
+        assert self.record["status"] == "failed"
+        assert self.record["error"]["message"].splitlines() == self.errors
+        assert not [path for path in self.folder.parent.iterdir() if path.name.startswith(".work")]
+        return self.errors
+
+
+def do(*argv: str) -> tuple[int, str, str]:
+    """Do a command line in this process; return its exit code and what it printed."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["privacy-runner", *argv])
+        code = main(list(argv))
+    return code, out.getvalue(), err.getvalue()
+
+
+class Site:
+    """A folder with tables, from beside which runs are started; each run is made once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tables: dict[str, Made] = {}
+        self.ended: dict[tuple[str, ...], Ended] = {}
+        self.do = do
+
+    def write(self, name: str, table: Made) -> None:
+        """Write a table, a second file with its rows in another order, and the option that describes it."""
+        self.tables[name] = table
+        table.write(self.folder / f"{name}.csv")
+        order = random.Random(9).sample(range(len(table.rows)), len(table.rows))  # noqa: S311  # an order, no secret
+        table.write(self.folder / f"{name}-shuffled.csv", order)
+        source = {"name": "csv", "path": f"{name}.csv"}
+        path = self.folder / "options" / "dataset" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump({**table.option, "name": name, "source": source}, sort_keys=False))
+
+    def run(self, name: str, *typed: str) -> Ended:
+        """Run on a table, with whatever model the method needs."""
+        if (name, *typed) not in self.ended:
+            where = f"runs{len(self.ended)}"
+            code, out, err = do(f"dataset={name}", *typed, f"output.dir={where}", "--config-dir", "options")
+            (folder,) = (path for path in (self.folder / where / name).iterdir() if path.is_dir())
+            self.ended[name, *typed] = Ended(self.tables[name], code, out, err, folder)
+        return self.ended[name, *typed]
+
+
+@pytest.fixture(scope="module")
+def empty_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Return a site without tables."""
+    folder = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("PSEUDONYM_KEY", "a key that stands nowhere, and is long")
+        yield Site(folder)

@@ -1,0 +1,158 @@
+"""A released file as an outsider reads it: plain text, counted row by row by the slow checker of the tests."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from math import inf, isclose, isinf
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+
+from bench.made import MARKER, ROW, TREE
+from bench.product import ROOT
+from components.anonymization.criterion_declarations import Criterion
+from schemas.dataset import DatasetSchema
+
+SUPPRESSED = "*"
+LIMITS = {"k": "k", "l_distinct": "l", "l_entropy": "l", "l_recursive": "c", "alpha": "alpha", "t": "t"}
+LIMITS |= {"beta": "beta", "beta_enhanced": "beta", "delta_disclosure": "delta", "k_map": "k"}
+AT_LEAST, BELOW = {"k", "l_distinct", "l_entropy", "k_map"}, {"l_recursive", "delta_disclosure"}
+NUMBERS = {"integer", "number"}
+ROUNDING = 1e-9
+OF_RECORD = {
+    "arirec": "arirec",
+    "mean": "prosecutor_mean",
+    "max": "prosecutor_max",
+    "uniques": "sample_uniques",
+}
+ABOVE = {"below_11": "0.09", "above_a_fifth": "0.2", "above_a_half": "0.5"}
+"""What the slow checker calls figures of risk, and what a record calls them."""
+
+
+@cache
+def checker() -> ModuleType:
+    """Return the slow checker: tests are no package that it could be imported from."""
+    spec = spec_from_file_location("slow", ROOT / "tests" / "anonymization" / "slow.py")
+    if spec is None or spec.loader is None:
+        raise ImportError("the slow checker is not where it should be")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def cells(path: Path) -> list[dict[str, str]]:
+    """Read a CSV file as text."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def differences(
+    release: Path,
+    table: Sequence[Mapping[str, str]],
+    schema: DatasetSchema,
+    criteria: Sequence[Criterion],
+    told: Mapping[str, Any],
+    *,
+    kept: Sequence[str] = (),
+) -> list[str]:
+    """Count a released file, and say where it is not what was asked for, told, or in the table.
+
+    Parameters
+    ----------
+    release : Path
+        The CSV file.
+    table : sequence of mapping of str to str
+        The rows that were anonymised, each told apart by the column `bench.made.ROW`.
+    schema : DatasetSchema
+        Of the table.
+    criteria : sequence of Criterion
+        What was asked for, k first, each with its column.
+    told : mapping
+        What was measured on the release, as a record says it (``anonymization.after``).
+    kept : sequence of str
+        Identifiers that stay, masked or pseudonymised.
+
+    Returns
+    -------
+    list of str
+        Empty where all agrees.
+    """
+    rows, original = cells(release), {row[ROW]: row for row in table}
+    found = list(_changed(rows, original, schema, kept))
+    if found or not rows:
+        return found or ["the release has no rows"]
+    persons = None if schema.subject_id is None else [original[row[ROW]][schema.subject_id] for row in rows]
+    counted = checker().slow_measure(
+        _typed(rows, schema), schema, _typed(table, schema), persons, criteria, dict.fromkeys(["ill"], TREE)
+    )
+    found += _otherwise(counted, told, schema)
+    for criterion, reached, one in zip(criteria, counted["criteria"], told["criteria"], strict=True):
+        if not one["met"] or not meets(criterion, reached):
+            found.append(f"{criterion.name}: the file reaches {reached}, which does not do")
+        if not _alike(reached, one["reached"]):
+            found.append(f"{criterion.name}: the file reaches {reached}, told was {one['reached']}")
+    return found
+
+
+def meets(criterion: Criterion, reached: float) -> bool:
+    """Tell whether the figure of the worst class will do, rounding aside."""
+    limit = getattr(criterion, LIMITS[criterion.name])
+    if criterion.name in AT_LEAST:
+        return bool(reached >= limit * (1 - ROUNDING))
+    if criterion.name in BELOW:
+        return bool(reached < limit)
+    return bool(reached <= limit + ROUNDING)
+
+
+def _changed(
+    rows: Sequence[Mapping[str, str]],
+    original: Mapping[str, Mapping[str, str]],
+    schema: DatasetSchema,
+    kept: Sequence[str],
+) -> Iterator[str]:
+    """Yield what differs from the table beside quasi-identifiers: columns, rows, cells."""
+    hidden = {*schema.names("identifier", "drop"), schema.subject_id} - set(kept)
+    expected = [name for name in schema.names() if name not in hidden]
+    if rows and list(rows[0]) != expected:
+        yield f"the columns are {list(rows[0])} instead of {expected}"
+    if len({row[ROW] for row in rows}) < len(rows) or not {row[ROW] for row in rows} <= original.keys():
+        yield "there are rows that are none of the table, or twice"
+        return
+    for name in expected:
+        if name in schema.quasi_identifiers or name in kept:
+            continue
+        different = sum(row[name] != original[row[ROW]][name] for row in rows)
+        if different:
+            yield f"{different} cells of {name} are changed"
+    for name in kept:
+        if any(row[name] == original[row[ROW]][name] for row in rows):
+            yield f"cells of {name} are shown as they are"
+
+
+def _typed(rows: Sequence[Mapping[str, str]], schema: DatasetSchema) -> pd.DataFrame:
+    """Return quasi-identifiers as text, and sensitive numbers as numbers; None where missing."""
+    columns = {}
+    for name in (*schema.quasi_identifiers, *schema.sensitive):
+        shown = [None if row[name] == MARKER else row[name] for row in rows]
+        if name in schema.sensitive and schema.column(name).dtype in NUMBERS:
+            shown = [None if cell is None else float(cell) for cell in shown]
+        columns[name] = pd.Series(shown, dtype=object)
+    return pd.DataFrame(columns)
+
+
+def _otherwise(counted: Mapping[str, Any], told: Mapping[str, Any], schema: DatasetSchema) -> list[str]:
+    """Return the figures that were told otherwise than counted."""
+    pairs = {name: (counted[name], told[name]) for name in ("k", "k_rows", "k_wildcard", "classes", "suppressed")}
+    pairs |= {name: (counted[name], told["risk"][there]) for name, there in OF_RECORD.items()}
+    pairs |= {name: (counted[name], told["risk"]["above"][there]) for name, there in ABOVE.items()}
+    for column in schema.sensitive:
+        pairs |= {f"{name} of {column}": (one, told["columns"][column][name]) for name, one in counted[column].items()}
+    return [f"{name}: counted {one}, told {other}" for name, (one, other) in pairs.items() if not _alike(one, other)]
+
+
+def _alike(counted: float, told: float | str) -> bool:
+    number = inf if told == "infinite" else float(told)
+    return counted == number if isinf(counted) else isclose(counted, number, rel_tol=ROUNDING, abs_tol=ROUNDING)
