@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from math import inf, isclose, isinf
@@ -13,6 +14,7 @@ import pandas as pd
 
 from bench.made import MARKER, ROW, TREE
 from bench.product import ROOT
+from bench.truth import covers
 from components.anonymization.criterion_declarations import Criterion
 from schemas.dataset import DatasetSchema
 
@@ -49,44 +51,55 @@ def cells(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def differences(
-    release: Path,
-    table: Sequence[Mapping[str, str]],
-    schema: DatasetSchema,
-    criteria: Sequence[Criterion],
-    told: Mapping[str, Any],
-    *,
-    kept: Sequence[str] = (),
-) -> list[str]:
-    """Count a released file, and say where it is not what was asked for, told, or in the table.
+@dataclass(frozen=True)
+class Asked:
+    """What a release must be held against.
 
     Parameters
     ----------
-    release : Path
-        The CSV file.
     table : sequence of mapping of str to str
         The rows that were anonymised, each told apart by the column `bench.made.ROW`.
     schema : DatasetSchema
         Of the table.
     criteria : sequence of Criterion
         What was asked for, k first, each with its column.
-    told : mapping
-        What was measured on the release, as a record says it (``anonymization.after``).
     kept : sequence of str
         Identifiers that stay, masked or pseudonymised.
+    replaced : sequence of str
+        Quasi-identifiers that show the values of other rows; the labels of all others must cover the row's own.
+    """
+
+    table: Sequence[Mapping[str, str]]
+    schema: DatasetSchema
+    criteria: Sequence[Criterion]
+    kept: Sequence[str] = ()
+    replaced: Sequence[str] = ()
+
+
+def differences(release: Path, asked: Asked, told: Mapping[str, Any]) -> list[str]:
+    """Count a released file, and say where it is not what was asked for, told, or in the table.
+
+    Parameters
+    ----------
+    release : Path
+        The CSV file.
+    asked : Asked
+    told : mapping
+        What was measured on the release, as a record says it (``anonymization.after``).
 
     Returns
     -------
     list of str
         Empty where all agrees.
     """
-    rows, original = cells(release), {row[ROW]: row for row in table}
-    found = list(_changed(rows, original, schema, kept))
+    rows, original = cells(release), {row[ROW]: row for row in asked.table}
+    schema, criteria = asked.schema, asked.criteria
+    found = list(_changed(rows, original, asked)) or list(_untrue(rows, original, asked))
     if found or not rows:
         return found or ["the release has no rows"]
     persons = None if schema.subject_id is None else [original[row[ROW]][schema.subject_id] for row in rows]
     counted = checker().slow_measure(
-        _typed(rows, schema), schema, _typed(table, schema), persons, criteria, dict.fromkeys(["ill"], TREE)
+        _typed(rows, schema), schema, _typed(asked.table, schema), persons, criteria, {"ill": TREE}
     )
     found += _otherwise(counted, told, schema)
     for criterion, reached, one in zip(criteria, counted["criteria"], told["criteria"], strict=True):
@@ -108,13 +121,11 @@ def meets(criterion: Criterion, reached: float) -> bool:
 
 
 def _changed(
-    rows: Sequence[Mapping[str, str]],
-    original: Mapping[str, Mapping[str, str]],
-    schema: DatasetSchema,
-    kept: Sequence[str],
+    rows: Sequence[Mapping[str, str]], original: Mapping[str, Mapping[str, str]], asked: Asked
 ) -> Iterator[str]:
     """Yield what differs from the table beside quasi-identifiers: columns, rows, cells."""
-    hidden = {*schema.names("identifier", "drop"), schema.subject_id} - set(kept)
+    schema = asked.schema
+    hidden = {*schema.names("identifier", "drop"), schema.subject_id} - set(asked.kept)
     expected = [name for name in schema.names() if name not in hidden]
     if rows and list(rows[0]) != expected:
         yield f"the columns are {list(rows[0])} instead of {expected}"
@@ -122,14 +133,21 @@ def _changed(
         yield "there are rows that are none of the table, or twice"
         return
     for name in expected:
-        if name in schema.quasi_identifiers or name in kept:
-            continue
-        different = sum(row[name] != original[row[ROW]][name] for row in rows)
-        if different:
-            yield f"{different} cells of {name} are changed"
-    for name in kept:
-        if any(row[name] == original[row[ROW]][name] for row in rows):
-            yield f"cells of {name} are shown as they are"
+        same = sum(row[name] == original[row[ROW]][name] for row in rows)
+        if name in asked.kept and same:
+            yield f"{same} cells of {name} are shown as they are"
+        elif name not in (*schema.quasi_identifiers, *asked.kept) and same < len(rows):
+            yield f"{len(rows) - same} cells of {name} are changed"
+
+
+def _untrue(
+    rows: Sequence[Mapping[str, str]], original: Mapping[str, Mapping[str, str]], asked: Asked
+) -> Iterator[str]:
+    """Yield the columns whose labels do not cover the cells that they stand for."""
+    for name in asked.schema.quasi_identifiers:
+        untrue = sum(not covers(row[name], original[row[ROW]][name], name) for row in rows)
+        if name not in asked.replaced and untrue:
+            yield f"{untrue} labels of {name} are not true"
 
 
 def _typed(rows: Sequence[Mapping[str, str]], schema: DatasetSchema) -> pd.DataFrame:

@@ -23,13 +23,16 @@ ILLS = {"flu": "airways", "asthma": "airways", "angina": "heart", "stroke": "hea
 TREE = {ill: (ill, organ, "*") for ill, organ in ILLS.items()}
 """What each value of the sensitive column ``ill`` becomes on every level of its hierarchy."""
 
+GROUPS = {"NS": REGIONS[:2], "WE": REGIONS[2:], "II to IV": STAGES[1:]}
+"""What the labels of hierarchies stand for."""
+
 QUASI: dict[str, dict[str, Any]] = {
     "age": {"dtype": "integer", "min": 0, "max": 99, "hierarchy": {"name": "intervals", "widths": [5, 20]}},
     "height": {"dtype": "number", "hierarchy": {"name": "intervals", "widths": [0.5, 2]}},
     "region": {
         "dtype": "category",
         "values": REGIONS,
-        "hierarchy": {"name": "tree", "groups": {"NS": REGIONS[:2], "WE": REGIONS[2:]}},
+        "hierarchy": {"name": "tree", "groups": {"NS": GROUPS["NS"], "WE": GROUPS["WE"]}},
     },
     "stage": {"dtype": "ordered", "values": STAGES, "hierarchy": {"name": "order", "levels": [[["I"], STAGES[1:]]]}},
     "zip": {"dtype": "text", "hierarchy": {"name": "mask", "keep": [3, 1]}},

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from bench import points
+from bench import anonymisation, methods, points
 from bench.product import ADULT
 
 needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="the Adult table is not here")
+needs_hierarchies = pytest.mark.skipif(
+    not (ADULT.exists() and anonymisation.HIERARCHIES.exists()), reason="Adult and its hierarchies are not here"
+)
 SMALL = ("dataset.source.rows=300", "model=tree")
 
 
@@ -46,4 +49,32 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, representative: str)
 
 def test_a_killed_run_leaves_nothing_half(tmp_path: Path) -> None:
     verdict = points.kills(tmp_path, 4, 1, *SMALL)
+    assert verdict.holds, verdict.figure
+
+
+@needs_hierarchies
+@pytest.mark.parametrize("row", [1, 6], ids=["k", "k and l"])
+def test_the_best_levels_of_adult_are_found(tmp_path: Path, row: int) -> None:
+    verdict = anonymisation.oracle(tmp_path, anonymisation.ORACLE[row : row + 1])
+    assert verdict.holds, verdict.figure
+
+
+@needs_hierarchies
+def test_a_benchmark_table_of_eight_columns_runs_complete(tmp_path: Path) -> None:
+    verdict = anonymisation.benchmark_tables(tmp_path, ["adult_arx"])
+    assert verdict.holds, verdict.figure
+
+
+def test_eleven_columns_of_three_levels_end_in_time(tmp_path: Path) -> None:
+    verdict = anonymisation.eleven_columns(tmp_path)
+    assert verdict.holds, verdict.figure
+
+
+def test_a_large_table_of_eight_columns_is_released_end_to_end(tmp_path: Path) -> None:
+    verdict = anonymisation.million(tmp_path, rows=20_000)
+    assert verdict.holds, verdict.figure
+
+
+def test_random_methods_on_random_tables_release_what_was_asked_for_and_told(tmp_path: Path) -> None:
+    verdict = methods.methods(tmp_path, examples=25, seed=1_000_000)
     assert verdict.holds, verdict.figure

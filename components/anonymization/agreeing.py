@@ -11,7 +11,7 @@ from components.anonymization.publishing import quasi_identifiers
 from components.anonymization.requirements import least_k
 from components.data.table import Table
 
-NO_AGREEMENT: Final = "no transformation.json: what was done can't be applied to another table, since "
+NO_AGREEMENT: Final = "there is no transformation.json, and what was done can't be applied to another table: "
 """Begins the warning of a release without `Release.agreed` whose method usually has one; the reason follows."""
 
 

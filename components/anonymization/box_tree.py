@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import connected_components
 from components.anonymization.coding import BoolArray, IntArray, any_row_of
 
 NOWHERE = -1
-MOST_CUTS = 1_000
-"""Cuts behind one box; a division at medians needs a few dozen."""
+MOST_CUTS = 200
+"""Cuts behind one box; a division at medians needs a few dozen, of which several may be made at once."""
 
 
 class OverlapError(ValueError):
@@ -90,7 +90,6 @@ def locate(axes: Sequence[Extents], n_boxes: int, points: Sequence[IntArray]) ->
     boxes = np.flatnonzero(np.all([np.bincount(one.box, minlength=n_boxes) > 0 for one in axes], axis=0))
     nodes, tuples = np.zeros(len(boxes), dtype=np.int64), np.arange(len(found) if len(boxes) else 0)
     at = np.zeros(len(tuples), dtype=np.int64)
-    sorted_axes = [_sorted(one, np.argsort(one.low, kind="stable")) for one in axes]
     for _ in range(MOST_CUTS):
         if not len(boxes):
             break
@@ -101,7 +100,7 @@ def locate(axes: Sequence[Extents], n_boxes: int, points: Sequence[IntArray]) ->
         boxes, nodes = boxes[~alone[nodes]], numbers[nodes[~alone[nodes]]]
         tuples, at = tuples[~there], numbers[at[~there]]
         if len(boxes):
-            nodes, at = _cut(sorted_axes, (boxes, nodes, n_boxes), [one[tuples] for one in points], at)
+            nodes, at = _cut(axes, (boxes, nodes, n_boxes), [one[tuples] for one in points], at)
             tuples, at = tuples[at != NOWHERE], at[at != NOWHERE]
     if len(boxes):
         raise OverlapError(len(boxes))
@@ -155,7 +154,6 @@ def _parts(axis: Extents, level: tuple[IntArray, IntArray, int], hard: BoolArray
     Parameters
     ----------
     axis : Extents
-        Sorted by ``low``.
     level : (boxes, nodes, n_boxes)
     hard : ndarray of bool, shape (nodes,), optional
         Nodes in which soft intervals are left aside.
@@ -166,10 +164,11 @@ def _parts(axis: Extents, level: tuple[IntArray, IntArray, int], hard: BoolArray
     counts = place[axis.box] != NOWHERE
     if hard is not None:
         counts &= ~(axis.soft & hard[nodes[place[axis.box]]])
-    some = np.flatnonzero(counts)
-    some = some[np.argsort(nodes[place[axis.box[some]]], kind="stable")]
-    own = place[axis.box[some]]
-    low, high = (nodes[own] * axis.span + ends[some] for ends in (axis.low, axis.high))
+    own = place[axis.box[counts]]
+    node = nodes[own] * axis.span
+    low = node + axis.low[counts]
+    order = np.argsort(low)
+    own, low, high = own[order], low[order], (node + axis.high[counts])[order]
     reach = np.maximum.accumulate(high)
     starts = low > np.append(np.int64(NOWHERE), reach[:-1])  # an interval that begins beyond all before it
     interval = np.cumsum(starts) - 1
@@ -186,10 +185,6 @@ def _parts(axis: Extents, level: tuple[IntArray, IntArray, int], hard: BoolArray
         high=reach[np.append(starts[1:], True)] if len(own) else reach,
         of_interval=labels[len(boxes) :],
     )
-
-
-def _sorted(axis: Extents, order: IntArray) -> Extents:
-    return Extents(axis.box[order], axis.low[order], axis.high[order], axis.soft[order], axis.span)
 
 
 def _holds(axis: Extents, found: IntArray, points: IntArray) -> BoolArray:

@@ -54,6 +54,9 @@ def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
     Release
         Columns with an order show the true smallest and largest value of each class, or the neighbours between them;
         categories the label of their lowest common ancestor, or the set of values where there is no hierarchy.
+        ``agreed`` holds what the classes show, for other tables of the schema. There is none, and ``warnings`` say why,
+        for one-hot columns, and in the rare case that what classes show leaves open which of them a row is in: of a
+        row without a value where one class shows missing cells, or it was left out, and another shows ``*``.
 
     Raises
     ------

@@ -56,7 +56,8 @@ def anonymise(params: Pipeline, table: Table, given: Given) -> Release:
     Returns
     -------
     Release
-        A model sees the columns' original domain.
+        A model sees the columns' original domain. With ``agreed`` where all steps are bounds, stars, or one level a
+        column for all rows; a pipeline with any other step has none, and says so in ``warnings``.
 
     Raises
     ------
@@ -97,9 +98,7 @@ def anonymise(params: Pipeline, table: Table, given: Given) -> Release:
         "cells_changed": {one.column.name: one.changed for one in columns},
     }
     nodes = pd.concat(state.nodes, ignore_index=True) if state.nodes else None
-    handed_on: dict[str, Any] = {"nodes": nodes, "agreed": _agreed(state)}
-    if handed_on["agreed"] is None:
-        handed_on["warnings"] = (f"{NO_AGREEMENT}a step followed the rows of this table (see the method)",)
+    handed_on = {"nodes": nodes, **_agreed(state)}
     return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
 
 
@@ -123,18 +122,26 @@ def precheck(params: Pipeline, table: Table, given: Given) -> list[Requirement]:
     return requirements
 
 
-def _agreed(state: State) -> dict[str, Any] | None:
-    """Return what others can apply, where every step codes by declared bounds or put all rows on one level."""
+def _agreed(state: State) -> dict[str, Any]:
+    """Return what others can apply, where every step codes by declared bounds or put all rows on one level.
+
+    Groups of similar rows are of this table alone. Boxes and levels by rows could be written down; but those of a step
+    lie apart for each tuple that the other columns show, and what steps make together is not one of these recodings.
+    """
     steps, columns = state.params.steps, quasi_identifiers(state.table)
     coded = [step for step in steps if isinstance(step, TopBottom | SuppressColumns)]
     climbed = [step for step in steps if isinstance(step, Generalise | LatticeStep)]
-    unknown = [name for step in climbed for name in step.columns if name not in state.levels]
-    if len(coded) + len(climbed) < len(steps) or unknown:
-        return None
+    unknown = [
+        step.name
+        for step in steps
+        if not (step in coded or (step in climbed and all(name in state.levels for name in step.columns)))
+    ]
+    if unknown:
+        return {"warnings": (f"{NO_AGREEMENT}these steps follow its rows: {', '.join(dict.fromkeys(unknown))}",)}
     taken = {name for step in coded for name in step.columns}
     levels = {column.name: state.levels.get(column.name, 0) for column in columns if column.name not in taken}
     put = [Levels(rounds=[levels])] if levels else []
-    return agreed_steps(state.params, state.table, state.given.hierarchies, [*coded, *put])
+    return {"agreed": agreed_steps(state.params, state.table, state.given.hierarchies, [*coded, *put])}
 
 
 def _level_faults(place: str, step: Step, hierarchies: Mapping[str, Hierarchy]) -> list[Fault]:

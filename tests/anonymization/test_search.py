@@ -27,7 +27,7 @@ from components.anonymization.suppression import allowed_rows
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 
-SOME = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SOME = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 QUALITIES = ["loss", "precision", "entropy", "discernibility", "average_class_size", "ambiguity"]
 CRITERIA: list[dict[str, Any]] = [
     {"name": "l_distinct", "l": 2, "column": "ill"},
@@ -314,3 +314,24 @@ def test_a_bounded_search_never_claims_a_bound_above_the_optimum(
     assert facts["proved"] is (ending.limit == "")
     assert len(node_table(search, ending)) == facts["tried"] == len(search.looks)
     assert len({look.levels for look in search.looks}) == len(search.looks)
+
+
+def test_what_is_not_monotone_condemns_nothing():
+    # x is rare in a and b, and absent values are skipped: a and b together show too few, each of them does not.
+    rows = {"a": (0, 20), "b": (3, 17), "c": (16, 34)}
+    cells: dict[str, list[Any]] = {
+        "q0": [place for place, (x, y) in enumerate(rows.values()) for _ in range(x + y)],
+        "ill": [value for x, y in rows.values() for value in ["x"] * x + ["y"] * y],
+        "paid": [1] * 90,
+    }
+    plain = Plain(cells, [[[0, 1, 2], [0, 0, 1], [0, 0, 0]]], [[3, 2, 0]])
+    skip = {"name": "delta_disclosure", "delta": 0.5, "column": "ill", "absent": "skip"}
+    search = search_of(plain, Lattice.model_validate({"k": 2, "criteria": [skip]}))
+    look, tried = search.look((1,))
+    assert (look.fits, look.missed) == (False, (0, 40))
+    assert not search.condemns(look, tried)
+    exact(search)
+    assert answer(search) == ((0,), 0.0, 0)
+    strict = {**skip, "absent": "strict"}
+    search = search_of(plain, Lattice.model_validate({"k": 2, "criteria": [strict]}))
+    assert search.condemns(*search.look((1,)))

@@ -1,0 +1,127 @@
+"""What a plan says of hierarchies: coverage, sizes of lattices, and refusals with what was covered shown."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Do = Callable[..., Any]
+
+WARD = """\
+name: ward
+source: {name: csv, path: ward.csv}
+hierarchies: hierarchies
+columns:
+  age: {dtype: integer, role: quasi_identifier, hierarchy: {name: intervals, widths: [5, 10], lowest: 20, highest: 80}}
+  zip: {dtype: text, role: quasi_identifier, hierarchy: {name: mask, keep: [4, 3, 2]}}
+  school: {dtype: text, role: quasi_identifier, nullable: true, hierarchy: school.csv}
+  sick: {dtype: category, role: sensitive, values: [flu, cold], hierarchy: "*"}
+missing: {markers: ["?"]}
+split: {test: 0}
+"""
+ROWS = ["34,81675,primary,flu", "45,81667,secondary,cold", "66,81925,primary,flu", "70,81931,?,cold"] * 3
+SCHOOLS = "primary;school;*\nsecondary;school;*\nmaster;degree;*\n?;unknown;*\n"
+VALUES = ("81675", "81667", "81925", "primary", "secondary", "zz-secret")
+LATTICE = ("model=none", "anonymization=lattice", "anonymization.k=2")
+COVERED = {
+    "age": "age: 4 of 4 values covered (100%), 4 levels",
+    "zip": "zip: 4 of 4 values covered (100%), 5 levels",
+    "school": "school: 2 of 2 values covered (100%), 3 levels",
+}
+
+
+@pytest.fixture
+def plan(command: Do, mine: Any, tmp_path: Path) -> Do:
+    """Return a function that plans a ward of twelve rows; nothing is written beside it, and no cell is shown."""
+
+    def planned(*typed: str, rows: list[str] = ROWS, schools: str = SCHOOLS, option: str = WARD) -> Any:
+        mine.write("dataset/ward", option)
+        (tmp_path / "hierarchies").mkdir(exist_ok=True)
+        (tmp_path / "hierarchies/school.csv").write_text(schools)
+        (tmp_path / "ward.csv").write_text("\n".join(["age,zip,school,sick", *rows, ""]))
+        ended = command("plan", "--config-dir", str(mine.folder), "dataset=ward", *typed, toy=False)
+        ended.text = " ".join(ended.out.split())
+        assert {path.name for path in tmp_path.iterdir()} == {"options", "hierarchies", "ward.csv"}
+        assert [value for value in VALUES if value in ended.out + ended.err] == []
+        return ended
+
+    return planned
+
+
+def test_a_plan_says_how_much_of_each_column_is_covered(plan: Do) -> None:
+    ended = plan(*LATTICE)
+    assert (ended.code, ended.err) == (0, "")
+    assert f"hierarchies {'; '.join(COVERED.values())}" in ended.text
+    assert "checked configuration, columns, coverage, estimator and k against rows: no fault found" in ended.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ((), "lattice 60 nodes (4 x 5 x 3 levels); the optimum is proved"),
+        (("anonymization.levels={zip: {min: 1, max: 2}, age: {min: 3}}",), "6 nodes (1 x 2 x 3 levels); the optimum"),
+        (
+            ("anonymization.exact_nodes=59", "anonymization.bounded_nodes=7"),
+            "more than exact_nodes=59: the best of at most 7 ",
+        ),
+        (("anonymization.exact_nodes=60",), "60 nodes (4 x 5 x 3 levels); the optimum is proved"),
+    ],
+)
+def test_a_plan_says_how_large_the_lattice_is(plan: Do, typed: tuple[str, ...], said: str) -> None:
+    ended = plan(*LATTICE, *typed)
+    assert ended.code == 0, ended.err
+    assert said in ended.text
+
+
+def test_uncovered_values_are_refused_and_what_is_covered_is_shown_all_the_same(plan: Do) -> None:
+    ended = plan(*LATTICE, rows=[*ROWS, "50,81931,zz-secret,flu"])
+    assert ended.code == 3
+    (sentence,) = ended.errors
+    assert sentence == (
+        "error: column 'school': 1 of 3 values uncovered, 1 of 13 rows (data row 13); add the values to the hierarchy"
+    )
+    assert "school: 2 of 3 values covered (67%), 3 levels" in ended.text
+    assert COVERED["zip"] in ended.text
+    assert "lattice 60 nodes" in ended.text
+    assert "no fault found" not in ended.text
+
+
+def test_a_file_that_is_no_hierarchy_is_refused_with_all_its_faults(plan: Do) -> None:
+    ended = plan(*LATTICE, schools="a;x;*\nb;y;*\na;y;*\n;y;*\n")
+    assert ended.code == 3
+    assert ended.out == ""
+    assert len(ended.errors) == 2
+    assert all(line.startswith("error: column 'school', hierarchy school.csv") for line in ended.errors)
+
+
+def test_mondrian_shows_coverage_and_no_lattice(plan: Do) -> None:
+    ended = plan("model=none", "anonymization=mondrian", "anonymization.k=2")
+    assert ended.code == 0, ended.err
+    assert f"hierarchies {'; '.join(COVERED.values())}" in ended.text
+    assert "nodes" not in ended.text.replace("exact_nodes", "").replace("bounded_nodes", "")
+
+
+def test_mondrian_needs_no_hierarchy(plan: Do) -> None:
+    ended = plan("model=none", "anonymization=mondrian", option=WARD.replace(", hierarchy: school.csv", ""))
+    assert ended.code == 0, ended.err
+    assert "school: none" in ended.text
+
+
+def test_a_pipeline_shows_the_lattice_of_each_of_its_steps(plan: Do) -> None:
+    steps = (
+        "anonymization.steps=[{name: lattice, columns: [age]}, {name: suppress, columns: [zip]},"
+        " {name: lattice, columns: [school], levels: {school: {min: 1}}}]"
+    )
+    ended = plan("model=none", "anonymization=pipeline", steps)
+    assert ended.code == 0, ended.err
+    assert "lattice, step 0 4 nodes (4 levels); the optimum is proved" in ended.text
+    assert "lattice, step 2 2 nodes (2 levels); the optimum is proved" in ended.text
+    assert "anonymization pipeline (k=5, criteria=[k]" in ended.text
+    assert "steps=[lattice, suppress, lattice]" in ended.text
+
+
+def test_methods_without_hierarchies_say_nothing_of_them(plan: Do) -> None:
+    ended = plan("model=none", "anonymization=none", schools="no hierarchy at all\n")
+    assert ended.code == 0, ended.err
+    assert "hierarchies" not in ended.text.replace("hierarchies/", "")
