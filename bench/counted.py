@@ -129,6 +129,7 @@ def _changed(
     expected = [name for name in schema.names() if name not in hidden]
     if rows and list(rows[0]) != expected:
         yield f"the columns are {list(rows[0])} instead of {expected}"
+        return
     if len({row[ROW] for row in rows}) < len(rows) or not {row[ROW] for row in rows} <= original.keys():
         yield "there are rows that are none of the table, or twice"
         return

@@ -184,7 +184,7 @@ def _climbing(composed: Composed) -> tuple[list[tuple[str, str]], DataError | No
         return [], None
     from components.anonymization.hierarchy_checks import check_coverage
     from components.data import read
-    from runner.plan_hierarchies import hierarchy_lines, lattice_lines
+    from runner.plan_hierarchies import hierarchy_lines, lattice_lines, search_time
 
     given = read_given(composed)
     table = read(data, data.source, composed.base).table
@@ -193,7 +193,7 @@ def _climbing(composed: Composed) -> tuple[list[tuple[str, str]], DataError | No
         check_coverage(table, given.hierarchies)
     except DataError as error:
         return lines, error
-    return lines, None
+    return [*lines, *search_time(method, table, given)], None
 
 
 def _wrapped(label: str, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What ``plan`` says of hierarchies: coverage per quasi-identifier, and the size of each lattice."""
+"""What ``plan`` says of hierarchies: coverage per quasi-identifier, size and time of each search."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -8,6 +8,7 @@ from components.anonymization import Given
 from components.anonymization.coding import encode
 from components.anonymization.hierarchy import Hierarchy
 from components.anonymization.hierarchy_checks import coverage
+from components.anonymization.lattice import seconds_a_node
 from components.data import Table
 
 
@@ -31,13 +32,7 @@ def hierarchy_lines(table: Table, given: Given) -> Iterator[tuple[str, str]]:
 def lattice_lines(method: Any, hierarchies: Mapping[str, Hierarchy], names: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the size of each lattice that a method searches."""
     for label, options, columns in _searches(method, names):
-        heights = []
-        for name in columns:
-            allowed = options.levels.get(name)
-            top = len(hierarchies[name].labels) - 1
-            low = 0 if allowed is None else allowed.min
-            high = top if allowed is None or allowed.max is None else min(allowed.max, top)
-            heights.append(high - low + 1)
+        heights = _heights(options, hierarchies, columns)
         nodes = math.prod(heights)
         how = (
             "the optimum is proved"
@@ -45,6 +40,28 @@ def lattice_lines(method: Any, hierarchies: Mapping[str, Hierarchy], names: list
             else f"more than exact_nodes={options.exact_nodes:,}: the best of at most {options.bounded_nodes:,} tried"
         )
         yield label, f"{nodes:,} nodes ({' x '.join(map(str, heights))} levels); {how}"
+
+
+def search_time(method: Any, table: Table, given: Given) -> Iterator[tuple[str, str]]:
+    """Yield how long the search of a lattice takes at most, by what a node takes on this machine."""
+    if method.name != "lattice":
+        return
+    each = seconds_a_node(method, table, given)
+    nodes = math.prod(_heights(method, given.hierarchies, table.schema.quasi_identifiers))
+    most = nodes * each if nodes <= method.exact_nodes else min(method.bounded_nodes * each, method.bounded_seconds)
+    yield "expected time", f"{1000 * each:.2g} ms a node: at most {most:.2g} s; a proof mostly needs few of the nodes"
+
+
+def _heights(options: Any, hierarchies: Mapping[str, Hierarchy], columns: list[str]) -> list[int]:
+    """Return how many levels each column may take."""
+    heights = []
+    for name in columns:
+        allowed = options.levels.get(name)
+        top = len(hierarchies[name].labels) - 1
+        low = 0 if allowed is None else allowed.min
+        high = top if allowed is None or allowed.max is None else min(allowed.max, top)
+        heights.append(high - low + 1)
+    return heights
 
 
 def _searches(method: Any, names: list[str]) -> Iterator[tuple[str, Any, list[str]]]:

@@ -55,7 +55,7 @@ def boxes_of(
         return None, "one-hot columns are shown each by itself, and not which of them go together"
     kept = np.flatnonzero(~gone)
     found = [_written(one, shown, classes[kept], n_classes, kept) for one, shown in zip(axes, columns, strict=True)]
-    order = np.arange(n_classes)[::-1]
+    order = np.lexsort([numbers for _, numbers in found][::-1])
     step = Boxes(axes=[one.model_copy(update={"boxes": numbers[order].tolist()}) for one, numbers in found])
     if len(step.model_dump_json()) > LARGEST_FILE - _ROOM:
         return None, f"it would be larger than {LARGEST_FILE // 2**20} MB"

@@ -96,12 +96,15 @@ def publish(
         fitting=handed_on.get("fitting"),
     )
     refuse_missed(after)
+    facts = decided.facts
+    if "suppressed" in facts:  # where all rows show nothing but * none of them is suppressed beside a release
+        facts = {**facts, "suppressed": after.suppressed}
     return Release(
         table=published,
-        transformation=decided.facts,
+        transformation=facts,
         before=before,
         after=after,
-        suppressed=int(np.count_nonzero(gone)),
+        suppressed=after.suppressed,
         requirements=tuple(requirements),
         warnings=(*handed_on.pop("warnings", ()), *warnings(params.identifiers, identifiers)),
         **handed_on,
