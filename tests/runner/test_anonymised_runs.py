@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from bench.counted import Asked, cells, differences
 from bench.made import ROW, Made, made
+from components.anonymization.agreeing import NO_AGREEMENT
 from components.anonymization.criterion_declarations import Criterion
 
 ROWS = 150
@@ -187,7 +188,7 @@ def test_every_file_has_its_class_and_no_cell_stands_outside_the_data(
     expected |= dict.fromkeys(("anonymization/subset_risk.csv", "anonymization/sensitive_counts.csv"), "internal")
     if method.startswith("lattice") or method in {"pipeline, searched", "pipeline, agreed"}:
         expected["anonymization/nodes.csv"] = "internal"
-    said_why_not = any(warning.startswith("no transformation.json: ") for warning in done.record["warnings"])
+    said_why_not = any(warning.startswith(NO_AGREEMENT) for warning in done.record["warnings"])
     if not (method.startswith("guided") or said_why_not):
         expected["anonymization/transformation.json"] = "releasable"
     assert not (said_why_not and method in AGREED)
