@@ -15,7 +15,7 @@ import pandas as pd
 from bench.made import MARKER, ROW, TREE
 from bench.product import ROOT
 from bench.truth import covers
-from components.anonymization.criterion_declarations import Criterion
+from components.anonymization.criteria.declarations import Criterion
 from schemas.dataset import DatasetSchema
 
 SUPPRESSED = "*"

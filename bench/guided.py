@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from bench.points import Verdict
 from components.anonymization.coding import encode
 from components.anonymization.declarations import Guided
-from components.anonymization.guided import anonymise
+from components.anonymization.guided.method import anonymise
 from components.anonymization.release import Given
 from components.data.table import Table
 from schemas.dataset import DatasetSchema

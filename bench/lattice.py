@@ -24,11 +24,11 @@ from bench.anonymisation import ADULT_SIX, HIERARCHIES
 from bench.points import Verdict
 from bench.product import ADULT
 from components.anonymization.coding import encode
+from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
-from components.anonymization.hierarchy import climb
-from components.anonymization.hierarchy_sources import load
-from components.anonymization.lattice import Found, search_columns
-from components.anonymization.requirements import required
+from components.anonymization.hierarchies.hierarchy import climb
+from components.anonymization.hierarchies.sources import load
+from components.anonymization.lattice.method import Found, search_columns
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 

@@ -15,10 +15,10 @@ from bench.counted import Asked, differences
 from bench.made import Made, any_method, any_table
 from bench.points import Verdict
 from components.anonymization import Given, Release
-from components.anonymization.criterion_declarations import Criterion, K
+from components.anonymization.criteria.declarations import Criterion, K
+from components.anonymization.criteria.requirements import least_k
 from components.anonymization.declarations import Guided, Method, Microaggregate, Pipeline, Suppressing, Transform
-from components.anonymization.hierarchy_sources import load as hierarchies_of
-from components.anonymization.requirements import least_k
+from components.anonymization.hierarchies.sources import load as hierarchies_of
 from components.data import Table
 from components.registry import load
 from runner import canonical

@@ -11,9 +11,9 @@ from pathlib import Path
 from bench.lattice import ADULT_ROWS, table
 from bench.points import Verdict
 from components.anonymization import measure
+from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Guided
 from components.anonymization.population import risk_in_population
-from components.anonymization.requirements import required
 from components.data.table import Table
 from components.risk.subsets import subset_risk
 from schemas.dataset import Population

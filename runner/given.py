@@ -6,7 +6,7 @@ from components.anonymization import Given
 from components.registry import load
 from runner.compose import Composed
 
-HIERARCHIES = "components.anonymization.hierarchy_sources:load"
+HIERARCHIES = "components.anonymization.hierarchies.sources:load"
 POPULATION = "components.anonymization.population:read_population"
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import yaml
 
 from components.anonymization import Given, Release, measure
-from components.anonymization.hierarchy_checks import check_coverage
+from components.anonymization.criteria.sensitive import table_counts
+from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.population import refuse_strangers
-from components.anonymization.sensitive import table_counts
 from components.data import Reading, Split, Table, canonical_order, header, read, split
 from components.models import Model, build, reference_models
 from components.randomness import derived_seed

@@ -182,7 +182,7 @@ def _climbing(composed: Composed) -> tuple[list[tuple[str, str]], DataError | No
     method, data = composed.config.anonymization, composed.config.dataset
     if not uses_hierarchies(method):
         return [], None
-    from components.anonymization.hierarchy_checks import check_coverage
+    from components.anonymization.hierarchies.checks import check_coverage
     from components.data import read
     from runner.plan_hierarchies import hierarchy_lines, lattice_lines, search_time
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from components.anonymization import Given
 from components.anonymization.coding import encode
-from components.anonymization.hierarchy import Hierarchy
-from components.anonymization.hierarchy_checks import coverage
-from components.anonymization.lattice import seconds_a_node
+from components.anonymization.hierarchies.checks import coverage
+from components.anonymization.hierarchies.hierarchy import Hierarchy
+from components.anonymization.lattice.method import seconds_a_node
 from components.data import Table
 
 

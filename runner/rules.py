@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from components.anonymization import step_rules
+from components.anonymization.pipeline import rules as step_rules
 from runner import criteria_rules
 from runner.provenance import Layer, origin
 from runner.suggest import did_you_mean, nearest

@@ -91,6 +91,7 @@ def kind_of(metric: str) -> str:
     """Return the name under which `METRICS` lists a metric."""
     return "risk_above_<threshold>" if _THRESHOLD.fullmatch(metric) else metric
 
+
 SCOPES: tuple[str, ...] = ("", "constant", "linear", "original", "anonymized", "minimized", "federated", "worst")
 """What a figure is about; beside these ``federated:<scenario>`` and ``client:<name>``."""
 

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from components.anonymization.criterion_declarations import Criterion
+from components.anonymization.criteria.declarations import Criterion
 from components.registry import Declaration
 from schemas.base import Contract
 
@@ -63,8 +63,8 @@ class Method(AnonymizationDeclaration):
 class Guided(Method):
     """Model-guided anonymisation (Goldsteen et al., arXiv 2007.13086)."""
 
-    component: ClassVar[str] = "components.anonymization.guided:anonymise"
-    precheck: ClassVar[str] = "components.anonymization.guided:precheck"
+    component: ClassVar[str] = "components.anonymization.guided.method:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.guided.method:precheck"
     needs_model: ClassVar[bool] = True
     name: Literal["guided"] = "guided"
     surrogate: Literal["quasi_identifiers", "all"] = Field(
@@ -133,8 +133,8 @@ class SeenAs(Contract):
 class Lattice(SeenAs, LatticeOptions, Suppressing):
     """Optimal full-domain generalisation with record suppression, over the lattice of level vectors."""
 
-    component: ClassVar[str] = "components.anonymization.lattice:anonymise"
-    precheck: ClassVar[str] = "components.anonymization.lattice:precheck"
+    component: ClassVar[str] = "components.anonymization.lattice.method:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.lattice.method:precheck"
     needs_hierarchies: ClassVar[bool] = True
     name: Literal["lattice"] = "lattice"
 
@@ -150,8 +150,8 @@ class MondrianOptions(Contract):
 class Mondrian(MondrianOptions, Suppressing):
     """Multidimensional partitioning at medians (LeFevre et al. 2006), which recodes locally."""
 
-    component: ClassVar[str] = "components.anonymization.mondrian:anonymise"
-    precheck: ClassVar[str] = "components.anonymization.mondrian:precheck"
+    component: ClassVar[str] = "components.anonymization.mondrian.method:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.mondrian.method:precheck"
     name: Literal["mondrian"] = "mondrian"
     missing: Literal["own_value", "refuse"] = Field(
         default="own_value", description="missing quasi-identifiers: a value of their own, or refused"
@@ -213,8 +213,8 @@ PipelineStep = Annotated[
 class Pipeline(Suppressing):
     """Several steps on different columns, in order; the criteria are measured once, on the whole."""
 
-    component: ClassVar[str] = "components.anonymization.pipeline:anonymise"
-    precheck: ClassVar[str] = "components.anonymization.pipeline:precheck"
+    component: ClassVar[str] = "components.anonymization.pipeline.method:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.pipeline.method:precheck"
     name: Literal["pipeline"] = "pipeline"
     steps: list[PipelineStep] = Field(min_length=1, description="what is done, in this order")
 
@@ -222,8 +222,8 @@ class Pipeline(Suppressing):
 class Transform(Suppressing):
     """Apply a transformation that was agreed before, and measure the criteria anew."""
 
-    component: ClassVar[str] = "components.anonymization.transform:anonymise"
-    precheck: ClassVar[str] = "components.anonymization.transform:precheck"
-    check_given: ClassVar[str] = "components.anonymization.transform:fitting_agreement"
+    component: ClassVar[str] = "components.anonymization.transform.method:anonymise"
+    precheck: ClassVar[str] = "components.anonymization.transform.method:precheck"
+    check_given: ClassVar[str] = "components.anonymization.transform.method:fitting_agreement"
     name: Literal["transform"] = "transform"
     path: str = Field(description="transformation.json of an earlier run")

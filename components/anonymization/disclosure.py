@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from components.anonymization.coding import IntArray
-from components.anonymization.criteria import Counts, distinct, entropy, largest_share, recursive, tally
-from components.anonymization.criteria_distances import equal_distance, ordered_distance
-from components.anonymization.criteria_gains import basic_gain, enhanced_gain, log_ratio
-from components.anonymization.scores import natural_distance
-from components.anonymization.sensitive import Values, shares
+from components.anonymization.criteria.counts import Counts, distinct, entropy, largest_share, recursive, tally
+from components.anonymization.criteria.distances import equal_distance, ordered_distance
+from components.anonymization.criteria.gains import basic_gain, enhanced_gain, log_ratio
+from components.anonymization.criteria.scores import natural_distance
+from components.anonymization.criteria.sensitive import Values, shares
 
 FIGURES = (
     "l_distinct",

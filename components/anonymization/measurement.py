@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from components.anonymization.coding import Attribute, BoolArray, IntArray, any_row_of, combined, encode
-from components.anonymization.criteria import Counts, distinct, tally
+from components.anonymization.criteria.counts import Counts, distinct, tally
+from components.anonymization.criteria.requirements import Reached, Requirement, bind
+from components.anonymization.criteria.sensitive import Rows, rows_of
 from components.anonymization.disclosure import FIGURES, Classes, Disclosure, disclosure_of
-from components.anonymization.requirements import Reached, Requirement, bind
-from components.anonymization.sensitive import Rows, rows_of
 from components.risk.release import ReleaseRisk, release_risk
 from schemas.dataset import DatasetSchema
 

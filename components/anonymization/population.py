@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from components.anonymization.coding import Attribute, IntArray, any_row_of, combined, encode
-from components.anonymization.criteria import distinct, tally
-from components.anonymization.hierarchy import Ladder, climb
-from components.anonymization.hierarchy_keys import keys_of_values
+from components.anonymization.criteria.counts import distinct, tally
+from components.anonymization.criteria.sensitive import person_codes
+from components.anonymization.hierarchies.hierarchy import Ladder, climb
+from components.anonymization.hierarchies.keys import keys_of_values
 from components.anonymization.measurement import fully_suppressed
-from components.anonymization.sensitive import person_codes
 from components.data.declarations import Csv, SourceDeclaration
 from components.data.reading import read
 from components.data.table import Table

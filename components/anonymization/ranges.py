@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from components.anonymization.coding import MISSING, Attribute, BoolArray, IntArray, take
-from components.anonymization.criteria import Counts
+from components.anonymization.criteria.counts import Counts
 from components.anonymization.representatives import Published, actual, counted
 from schemas.dataset import Column
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from components.anonymization.coding import IntArray
-from components.anonymization.hierarchy import Hierarchy
+from components.anonymization.criteria.requirements import Requirement
+from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.anonymization.measurement import Measurement
-from components.anonymization.requirements import Requirement
 from components.data.table import Table
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from components.anonymization.coding import MISSING, Attribute, BoolArray, FloatArray, IntArray, combined
-from components.anonymization.criteria import Counts, most_frequent, tally
+from components.anonymization.criteria.counts import Counts, most_frequent, tally
 from schemas.dataset import Column
 
 

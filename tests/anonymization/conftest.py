@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
-from components.anonymization.hierarchy import Hierarchy
+from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.data.table import Table
 from schemas.dataset import Column, DatasetSchema
 

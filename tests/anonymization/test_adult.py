@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from components.anonymization import Given
 from components.anonymization.declarations import Guided
-from components.anonymization.guided import anonymise
+from components.anonymization.guided.method import anonymise
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 

@@ -13,11 +13,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from components.anonymization import Given, mondrian, pipeline, transform
+from components.anonymization import Given
 from components.anonymization.declarations import Mondrian, Pipeline, Transform
-from components.anonymization.hierarchy import Hierarchy
-from components.anonymization.hierarchy_sources import hierarchy_of
+from components.anonymization.hierarchies.hierarchy import Hierarchy
+from components.anonymization.hierarchies.sources import hierarchy_of
+from components.anonymization.mondrian import method as mondrian
+from components.anonymization.pipeline import method as pipeline
 from components.anonymization.release import Release
+from components.anonymization.transform import method as transform
 from components.data.table import Table
 from runner import canonical
 from schemas.dataset import DatasetSchema

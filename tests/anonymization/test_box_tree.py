@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.anonymization.box_tree import Extents, OverlapError, locate
+from components.anonymization.mondrian.box_tree import Extents, OverlapError, locate
 
 SPAN = 6
 Box = list[list[tuple[int, int, bool]]]

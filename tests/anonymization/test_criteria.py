@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from components.anonymization.criteria import (
+from components.anonymization.criteria.counts import (
     Counts,
     distinct,
     entropy,
@@ -16,8 +16,8 @@ from components.anonymization.criteria import (
     sizes,
     tally,
 )
-from components.anonymization.criteria_distances import equal_distance, hierarchical_distance, ordered_distance
-from components.anonymization.criteria_gains import basic_gain, enhanced_gain, log_ratio, log_ratio_of_present
+from components.anonymization.criteria.distances import equal_distance, hierarchical_distance, ordered_distance
+from components.anonymization.criteria.gains import basic_gain, enhanced_gain, log_ratio, log_ratio_of_present
 
 
 def one_class(codes: list[int], n_codes: int) -> Counts:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from components.anonymization import Given
 from components.anonymization.declarations import Guided
-from components.anonymization.guided import anonymise
+from components.anonymization.guided.method import anonymise
 from components.data.table import Table
 from schemas.faults import GoalError
 

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from components.anonymization import Given, Release, guided
+from components.anonymization import Given, Release
 from components.anonymization.declarations import Guided
+from components.anonymization.guided import method as guided
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, GoalError, RunnerError

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.anonymization.coding import encode
-from components.anonymization.hierarchy import Ladder, climb, published
-from components.anonymization.hierarchy_sources import hierarchy_of, load
+from components.anonymization.hierarchies.hierarchy import Ladder, climb, published
+from components.anonymization.hierarchies.sources import hierarchy_of, load
 from schemas.dataset import DatasetSchema
 
 REGIONS = [

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from components.anonymization.coding import encode
-from components.anonymization.hierarchy import climb
-from components.anonymization.hierarchy_checks import Coverage, check_coverage, coverage
-from components.anonymization.hierarchy_sources import hierarchy_of
+from components.anonymization.hierarchies.checks import Coverage, check_coverage, coverage
+from components.anonymization.hierarchies.hierarchy import climb
+from components.anonymization.hierarchies.sources import hierarchy_of
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 from schemas.faults import DataError, Fault
@@ -118,7 +118,7 @@ def test_a_rule_covers_what_comes() -> None:
     schema = DatasetSchema.model_validate({"name": "made", "source": {"name": "none"}, "columns": columns})
     from pathlib import Path
 
-    from components.anonymization.hierarchy_sources import load
+    from components.anonymization.hierarchies.sources import load
 
     (attribute,) = encode(pd.DataFrame({"x": [1.5, 2.0]}), schema.columns)
     assert coverage(attribute, load(schema, Path())["x"]).covered == 2

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.anonymization.hierarchy_keys import keys_of_texts, keys_of_values, marker_keys, reading_rules
+from components.anonymization.hierarchies.keys import keys_of_texts, keys_of_values, marker_keys, reading_rules
 from components.data.declarations import Csv
 from components.data.text import Rules
 from schemas.dataset import Column, DatasetSchema

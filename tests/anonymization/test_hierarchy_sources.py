@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.anonymization.hierarchy import Hierarchy
-from components.anonymization.hierarchy_sources import hierarchy_of, load
+from components.anonymization.hierarchies.hierarchy import Hierarchy
+from components.anonymization.hierarchies.sources import hierarchy_of, load
 from schemas.dataset import Column, DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault, RunnerError
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from components.anonymization import Given, identifiers, measure
 from components.anonymization.declarations import Guided, Mask, Pseudonymise
-from components.anonymization.guided import anonymise
+from components.anonymization.guided.method import anonymise
 from components.anonymization.identifiers import check_keys, treated, warnings
 from components.data.table import Table
 from runner import pipeline

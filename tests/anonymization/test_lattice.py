@@ -13,13 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from components.anonymization import Given, Release, lattice
+from components.anonymization import Given, Release
 from components.anonymization.coding import encode
+from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
-from components.anonymization.hierarchy import climb
-from components.anonymization.hierarchy_sources import load
+from components.anonymization.hierarchies.hierarchy import climb
+from components.anonymization.hierarchies.sources import load
+from components.anonymization.lattice import method as lattice
 from components.anonymization.population import held
-from components.anonymization.requirements import required
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, GoalError

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.anonymization import measure
+from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Guided
 from components.anonymization.disclosure import FIGURES
 from components.anonymization.measurement import SUPPRESSED
 from components.anonymization.publishing import Decided, publish
-from components.anonymization.requirements import required
 from components.data.table import Table
 from runner import canonical
 from runner.metrics import metrics_csv

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.anonymization import microaggregation
 from components.anonymization.coding import Attribute, encode
-from components.anonymization.microaggregation import microaggregate
+from components.anonymization.pipeline import microaggregation
+from components.anonymization.pipeline.microaggregation import microaggregate
 from schemas.dataset import Column
 
 slowly = settings(max_examples=60, deadline=None)

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from components.anonymization import Given
+from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.declarations import Mondrian
-from components.anonymization.hierarchy import Hierarchy
-from components.anonymization.hierarchy_sources import hierarchy_of
-from components.anonymization.mondrian import anonymise
-from components.anonymization.requirements import Requirement
+from components.anonymization.hierarchies.hierarchy import Hierarchy
+from components.anonymization.hierarchies.sources import hierarchy_of
+from components.anonymization.mondrian.method import anonymise
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, GoalError
@@ -305,7 +305,7 @@ def test_a_cut_that_nobody_checked_never_gets_out(make: Make, monkeypatch: pytes
     table = make({"age": [20, 21, 60, 61]})
     met = Requirement.met
     monkeypatch.setattr(Requirement, "met", lambda self, figures: met(self, figures) | (np.ndim(figures) > 0))
-    monkeypatch.setattr("components.anonymization.partition._too_small", lambda _, rows, __: rows < 2)
+    monkeypatch.setattr("components.anonymization.mondrian.partition._too_small", lambda _, rows, __: rows < 2)
     with pytest.raises(GoalError, match="was measured on the release"):
         anonymise(params(), table, Given())
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from components.anonymization import Given
 from components.anonymization.declarations import Lattice, Mondrian, Pipeline
-from components.anonymization.hierarchy_sources import hierarchy_of
-from components.anonymization.lattice import anonymise as search_levels
-from components.anonymization.mondrian import anonymise as partition
-from components.anonymization.pipeline import anonymise
+from components.anonymization.hierarchies.sources import hierarchy_of
+from components.anonymization.lattice.method import anonymise as search_levels
+from components.anonymization.mondrian.method import anonymise as partition
+from components.anonymization.pipeline.method import anonymise
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, GoalError

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.anonymization.coding import encode
-from components.anonymization.hierarchy import climb
-from components.anonymization.hierarchy_sources import load
+from components.anonymization.hierarchies.hierarchy import climb
+from components.anonymization.hierarchies.sources import load
 from components.anonymization.population import (
     held,
     population_sizes,

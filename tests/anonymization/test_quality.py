@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from components.anonymization.coding import encode
-from components.anonymization.collapsing import collapse
+from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
-from components.anonymization.hierarchy import climb
-from components.anonymization.hierarchy_sources import load
-from components.anonymization.quality import Separable, quality
-from components.anonymization.requirements import required
-from components.anonymization.space import Space, dimension
+from components.anonymization.hierarchies.hierarchy import climb
+from components.anonymization.hierarchies.sources import load
+from components.anonymization.lattice.collapsing import collapse
+from components.anonymization.lattice.quality import Separable, quality
+from components.anonymization.lattice.space import Space, dimension
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.anonymization.bounded import Budget, bounded
 from components.anonymization.coding import encode
-from components.anonymization.collapsing import collapse
-from components.anonymization.criterion_declarations import K
+from components.anonymization.criteria.declarations import K
+from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
-from components.anonymization.hierarchy import Hierarchy, Ladder
-from components.anonymization.quality import quality
-from components.anonymization.requirements import required
-from components.anonymization.search import Search, exact
-from components.anonymization.search_record import node_table, summary
-from components.anonymization.space import dimension
+from components.anonymization.hierarchies.hierarchy import Hierarchy, Ladder
+from components.anonymization.lattice.bounded import Budget, bounded
+from components.anonymization.lattice.collapsing import collapse
+from components.anonymization.lattice.quality import quality
+from components.anonymization.lattice.search import Search, exact
+from components.anonymization.lattice.search_record import node_table, summary
+from components.anonymization.lattice.space import dimension
 from components.anonymization.suppression import allowed_rows
 from components.data.table import Table
 from schemas.dataset import DatasetSchema

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from components.anonymization.coding import encode
 from components.anonymization.declarations import SeenAs
-from components.anonymization.hierarchy import climb, published
-from components.anonymization.hierarchy_functions import level_labels
-from components.anonymization.hierarchy_sources import load
+from components.anonymization.hierarchies.functions import level_labels
+from components.anonymization.hierarchies.hierarchy import climb, published
+from components.anonymization.hierarchies.sources import load
 from components.anonymization.representatives import Published
-from components.anonymization.seen import full_domain, learned_from
-from components.anonymization.seen_groups import groups_of
+from components.anonymization.transform.seen import full_domain, learned_from
+from components.anonymization.transform.seen_groups import groups_of
 from components.data.encoding import Encoder
 from components.data.table import Table
 from components.models import build

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from components.anonymization.sensitive import rows_of, table_counts
+from components.anonymization.criteria.sensitive import rows_of, table_counts
 from components.data.table import Table
 
 Make = Callable[..., Table]

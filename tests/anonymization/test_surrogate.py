@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from components.anonymization.coding import encode
-from components.anonymization.criteria import distinct, entropy, sizes
-from components.anonymization.requirements import Requirement
-from components.anonymization.surrogate import Tree, agreement, collapse, grow, read_predictions
+from components.anonymization.criteria.counts import distinct, entropy, sizes
+from components.anonymization.criteria.requirements import Requirement
+from components.anonymization.guided.surrogate import Tree, agreement, collapse, grow, read_predictions
 from components.data.table import Table
 from schemas.faults import GoalError
 

@@ -13,13 +13,16 @@ from hypothesis import HealthCheck, assume, settings
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from components.anonymization import agreeing, lattice, pipeline, transform
-from components.anonymization.agreement import FORMAT, Levels
-from components.anonymization.agreement_file import LARGEST_FILE, read_agreement
-from components.anonymization.criterion_declarations import K, LDistinct, T
+from components.anonymization.criteria.declarations import K, LDistinct, T
 from components.anonymization.declarations import Lattice, Pipeline, SuppressColumns, TopBottom, Transform
-from components.anonymization.hierarchy_sources import load
+from components.anonymization.hierarchies.sources import load
+from components.anonymization.lattice import method as lattice
+from components.anonymization.pipeline import method as pipeline
 from components.anonymization.release import Given, Release
+from components.anonymization.transform import agreeing
+from components.anonymization.transform import method as transform
+from components.anonymization.transform.agreement import FORMAT, Levels
+from components.anonymization.transform.agreement_file import LARGEST_FILE, read_agreement
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, GoalError

@@ -13,9 +13,9 @@ from bench.counted import Asked, cells, differences
 from bench.made import Made, made
 from bench.truth import covers
 from components.anonymization import Given
-from components.anonymization.criterion_declarations import K, LDistinct
+from components.anonymization.criteria.declarations import K, LDistinct
 from components.anonymization.declarations import Mondrian
-from components.anonymization.mondrian import anonymise
+from components.anonymization.mondrian.method import anonymise
 from runner.canonical import plain
 from runner.releasing import write_table
 

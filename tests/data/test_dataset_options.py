@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from components.anonymization.coding import encode
-from components.anonymization.hierarchy import climb
-from components.anonymization.hierarchy_checks import check_coverage
-from components.anonymization.hierarchy_sources import load
+from components.anonymization.hierarchies.checks import check_coverage
+from components.anonymization.hierarchies.hierarchy import climb
+from components.anonymization.hierarchies.sources import load
 from components.data import Reading, header, read, split
 from components.data.headers import column_faults
 from components.registry import declaration

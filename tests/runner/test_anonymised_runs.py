@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 
 from bench.counted import Asked, cells, differences
 from bench.made import ROW, Made, made
-from components.anonymization.agreeing import NO_AGREEMENT
-from components.anonymization.criterion_declarations import Criterion
+from components.anonymization.criteria.declarations import Criterion
+from components.anonymization.transform.agreeing import NO_AGREEMENT
 
 ROWS = 150
 CANARY = "ZZ-CANARY-7731"

@@ -11,8 +11,13 @@ import pytest
 
 from bench.counted import Asked, differences
 from bench.made import MARKER, Made, made
-from components.anonymization import lattice, mondrian, pipeline, pipeline_steps, publishing, requirements
-from components.anonymization.criterion_declarations import K
+from components.anonymization import publishing
+from components.anonymization.criteria import requirements
+from components.anonymization.criteria.declarations import K
+from components.anonymization.lattice import method as lattice
+from components.anonymization.mondrian import method as mondrian
+from components.anonymization.pipeline import method as pipeline
+from components.anonymization.pipeline import working as pipeline_steps
 
 QUASI = ["age", "region", "stage", "zip"]
 

@@ -17,7 +17,7 @@ import yaml
 
 from components.anonymization import Given, Release
 from components.anonymization.declarations import Guided
-from components.anonymization.guided import anonymise
+from components.anonymization.guided.method import anonymise
 from components.data import Split, Table, canonical_order, read, split
 from components.data.declarations import Csv, Parquet
 from components.models import Model, build, load, reference_models, utility

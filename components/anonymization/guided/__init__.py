@@ -1,0 +1,1 @@
+"""Model-guided anonymisation."""

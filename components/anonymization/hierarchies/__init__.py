@@ -1,0 +1,1 @@
+"""Generalisation hierarchies: declared, read, checked, and climbed."""

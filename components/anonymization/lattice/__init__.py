@@ -1,0 +1,1 @@
+"""Optimal full-domain generalisation over the lattice of level vectors."""

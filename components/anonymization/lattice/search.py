@@ -1,0 +1,215 @@
+"""The exact search of a lattice: the best node of a quality model, proved, with as few nodes tried as need be.
+
+What is proved, and so what is pruned by:
+
+* A node that suppresses too many rows condemns all nodes below it, where more generalisation never suppresses more
+  rows: for absorbing requirements (k, distinct l) always, for monotone ones where nothing may be suppressed at all.
+* A node whose bound lies above the best quality found needs no trial (see `quality` for the bounds).
+* Tuples that absorbing requirements suppress at a node are suppressed at all nodes below it, which raises their bounds.
+
+Each trial goes to the node that settles most either way: as many nodes below it, if it suppresses too many rows, as
+nodes with a bound above its own, if it does not.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from math import prod
+
+import numpy as np
+
+from components.anonymization.coding import BoolArray, FloatArray, IntArray
+from components.anonymization.lattice.quality import Quality, Separable
+from components.anonymization.lattice.space import Levels, Space, Tried
+
+EQUAL = 1e-12
+"""Qualities that differ by no more, as a share, count as equal; so much is left to rounding."""
+
+UNTRIED = -1
+
+
+@dataclass(slots=True)
+class Look:
+    """One node that was tried, in figures.
+
+    Parameters
+    ----------
+    levels : tuple of int, one per dimension
+        Counted from the lowest level that may be used.
+    missed : tuple of int or None
+        Rows of classes that miss each requirement; None where that was not looked at any more.
+    suppressed : int
+        Rows suppressed; no more than a lower bound where a requirement was not looked at.
+    fits : bool
+        Whether no more rows than allowed are suppressed.
+    value : float
+        Quality; nan where the node doesn't fit.
+    """
+
+    levels: Levels
+    missed: tuple[int | None, ...]
+    suppressed: int
+    fits: bool
+    value: float
+
+    @property
+    def tie(self) -> tuple[int, int, Levels]:
+        """What decides among nodes of equal quality: fewest suppressed, least generalised, first in order."""
+        return self.suppressed, sum(self.levels), self.levels
+
+
+@dataclass(slots=True)
+class Search:
+    """The state of a search, and what came of it.
+
+    Parameters
+    ----------
+    space : Space
+    model : Quality
+    allowed : int
+        Rows that may be suppressed, fewer than there are.
+
+    Attributes
+    ----------
+    looks : list of Look
+        In the order tried.
+    best : float
+        Least quality of a node that fits; infinite as long as none was found.
+    """
+
+    space: Space
+    model: Quality
+    allowed: int
+    looks: list[Look] = field(default_factory=list)
+    best: float = np.inf
+
+    @property
+    def prunes(self) -> bool:
+        """Whether a node that suppresses too many rows condemns all nodes below it."""
+        return all(one.absorbing or (one.monotone and not self.allowed) for one in self.space.requirements)
+
+    def look(self, levels: Levels) -> tuple[Look, Tried]:
+        """Try a node and note what it comes to."""
+        tried = self.space.attempt(levels, self.allowed)
+        fits = tried.complete and tried.suppressed <= self.allowed
+        look = Look(levels, tried.missed, tried.suppressed, fits, self.model.value(tried) if fits else np.nan)
+        self.looks.append(look)
+        if fits:
+            self.best = min(self.best, look.value)
+        return look, tried
+
+    def condemns(self, look: Look, tried: Tried) -> bool:
+        """Tell whether the nodes below one that was tried can't fit either."""
+        if look.fits:
+            return False
+        return self.prunes or int(self.space.rows[tried.nested].sum()) > self.allowed
+
+    def chosen(self) -> Look | None:
+        """Return the best node tried: of equally good ones the one that comes first by `Look.tie`."""
+        if not np.isfinite(self.best):
+            return None
+        return min((look for look in self.looks if look.fits and look.value <= self.limit), key=lambda look: look.tie)
+
+    @property
+    def limit(self) -> float:
+        """Largest quality that counts as equal to the best."""
+        return self.best + EQUAL * max(abs(self.best), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What became of each node of a lattice that was searched to the end.
+
+    Parameters
+    ----------
+    trial : ndarray of int, shape of the lattice
+        Place in ``Search.looks``; -1 where the node was not tried.
+    condemned : ndarray of int, shape of the lattice
+        Place in ``Search.looks`` of the node above that ruled it out; -1 where none did.
+    bound : ndarray of float, shape of the lattice
+        What the node loses at least.
+    """
+
+    trial: IntArray
+    condemned: IntArray
+    bound: FloatArray
+
+
+def exact(search: Search) -> Proof:
+    """Search a whole lattice; afterwards ``search.chosen()`` is its optimum, or None: no node fits."""
+    shape = search.space.shape
+    model = search.model
+    bound = model.bounds() if isinstance(model, Separable) else np.full(shape, -np.inf)
+    order = np.argsort(bound if isinstance(model, Separable) else _heights(shape), axis=None, kind="stable")
+    sums = _heights(shape)
+    trial = np.full(shape, UNTRIED, dtype=np.int32)
+    condemned = np.full(shape, UNTRIED, dtype=np.int32)
+    live = np.ones(shape, dtype=np.bool_)
+    # One trial passes over the tuples once per dimension, choosing over the lattice about twice: keep them in balance.
+    every = max(1, 2 * prod(shape) // (search.space.rows.size + 2_000))
+    top = tuple(size - 1 for size in shape)  # tells at once whether any node can fit
+    for levels in chain([top], _choices(live, order, every)):
+        number = len(search.looks)
+        look, tried = search.look(levels)
+        trial[levels], live[levels] = number, False
+        below = tuple(slice(level + 1) for level in levels)
+        if search.condemns(look, tried):
+            lost = live[below]
+            condemned[below][lost] = number
+            live[below] = False
+        elif isinstance(model, Separable) and tried.nested.any():
+            bound[below] = np.maximum(bound[below], model.bounds_below(tried))
+        if not isinstance(model, Separable):
+            above = tuple(slice(level, None) for level in levels)
+            bound[above] = np.maximum(bound[above], model.floor(tried))
+        _drop_dearer(search, live, bound, sums)
+    return Proof(trial, condemned, bound)
+
+
+def _drop_dearer(search: Search, live: BoolArray, bound: FloatArray, sums: IntArray) -> None:
+    """Rule out the nodes that can't come before the best one found."""
+    best = search.chosen()
+    if best is None:
+        return
+    live &= bound <= search.limit
+    if best.suppressed == 0:  # among equals a node that suppresses nothing is beaten by a lower one alone
+        lowest = search.best - EQUAL * max(abs(search.best), 1.0)
+        live &= (bound < lowest) | (sums <= sum(best.levels))
+
+
+def _choices(live: BoolArray, order: IntArray, every: int) -> Iterator[Levels]:
+    """Give the live nodes in the order in which to try them; those that are no longer live are passed over.
+
+    What a trial settles is counted anew after `every` trials, or when a tenth of the nodes has been settled since.
+    """
+    flat = live.reshape(-1)
+    while True:
+        left = np.flatnonzero(flat)
+        if not left.size:
+            return
+        below = live.astype(np.int32)
+        for axis in range(live.ndim):
+            np.cumsum(below, axis=axis, out=below)
+        dearer = np.empty(flat.size, dtype=np.int32)
+        dearer[order] = np.cumsum(flat[order][::-1])[::-1]
+        settled = np.minimum(below.reshape(-1)[left], dearer[left])
+        if every < left.size:
+            some = np.argpartition(-settled, every - 1)[:every]
+            some.sort()
+        else:
+            some = np.arange(left.size)
+        for place in some[np.argsort(-settled[some], kind="stable")]:
+            node = int(left[place])
+            if flat[node]:
+                yield tuple(int(level) for level in np.unravel_index(node, live.shape))
+            if 10 * np.count_nonzero(flat) < 9 * left.size:
+                break
+
+
+def _heights(shape: tuple[int, ...]) -> IntArray:
+    """Return the level sum of each node."""
+    whole = np.zeros((1,) * len(shape), dtype=np.int32)
+    for number, size in enumerate(shape):
+        levels = np.arange(size, dtype=np.int32)
+        whole = whole + levels.reshape([-1 if axis == number else 1 for axis in range(len(shape))])
+    return whole

@@ -1,0 +1,190 @@
+"""What a search over generalisations looks at: distinct quasi-identifier tuples with counts, and never the rows again.
+
+A node of the lattice puts every attribute on one level. Its classes follow from one mixed-radix key over the distinct
+tuples, whatever the number of rows behind them.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from components.anonymization.coding import BoolArray, FloatArray, IntArray, any_row_of, dense
+from components.anonymization.criteria.counts import Counts
+from components.anonymization.criteria.requirements import Requirement
+from components.anonymization.hierarchies.hierarchy import Ladder
+
+Levels = tuple[int, ...]
+LARGEST_KEY = 2**62
+_DENSE = 8
+"""Cells per tuple up to which counting every possible class is quicker than sorting the keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One attribute on the levels that a search may use; value groups are told by ranks from 0.
+
+    Parameters
+    ----------
+    ladder : Ladder
+    levels : range
+        Levels of the ladder, lowest first.
+    groups : tuple of ndarray of int, one per level, each of shape (m,)
+        Group of each of the m groups of the lowest level.
+    sizes : tuple of int, one per level
+        How many groups there are.
+    places : tuple of ndarray of int, one per level, each of shape (size + 1,)
+        Group of each value code; the last place is for missing.
+    member : ndarray of int, shape (m,)
+        Place of one value of each group of the lowest level.
+    """
+
+    ladder: Ladder
+    levels: range
+    groups: tuple[IntArray, ...]
+    sizes: tuple[int, ...]
+    places: tuple[IntArray, ...]
+    member: IntArray
+
+    @property
+    def held(self) -> bool:
+        """Whether the attribute stays as it is, whatever the search decides."""
+        return is_held(self.ladder)
+
+
+class Tried(NamedTuple):
+    """What one node comes to.
+
+    ``missed`` are the rows of classes that miss each requirement (None where that was not looked at any more);
+    ``cells`` the rows of each possible class, and ``bad`` tells which of them are suppressed; ``key`` is the class of
+    each tuple. ``nested`` tells the tuples that every finer node suppresses too.
+    """
+
+    levels: Levels
+    missed: tuple[int | None, ...]
+    suppressed: int
+    key: IntArray
+    cells: FloatArray
+    bad: BoolArray
+    nested: BoolArray
+
+    @property
+    def complete(self) -> bool:
+        """Whether every requirement was looked at."""
+        return None not in self.missed
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Distinct quasi-identifier tuples, on the lowest levels that may be used, with all that is counted in them.
+
+    Parameters
+    ----------
+    dimensions : tuple of Dimension
+    codes : tuple of ndarray of int, one per dimension, each of shape (tuples,)
+        Group of each tuple on the lowest level. Tuples stand in lexicographic order.
+    rows : ndarray of float, shape (tuples,)
+        Rows of each tuple (whole numbers).
+    requirements : tuple of Requirement
+    counts : tuple of Counts or None, one per requirement
+        Values in each tuple; None where rows are what counts.
+    """
+
+    dimensions: tuple[Dimension, ...]
+    codes: tuple[IntArray, ...]
+    rows: FloatArray
+    requirements: tuple[Requirement, ...]
+    counts: tuple[Counts | None, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Levels per dimension: the lattice has as many nodes as their product."""
+        return tuple(len(one.levels) for one in self.dimensions)
+
+    def total(self) -> int:
+        """Return how many rows there are."""
+        return int(self.rows.sum())
+
+    def attempt(self, levels: Levels, allowed: int | None = None) -> Tried:
+        """Try one node.
+
+        Parameters
+        ----------
+        levels : tuple of int, one per dimension
+            Counted from the lowest level.
+        allowed : int, optional
+            Rows that may be suppressed: the remaining requirements aren't looked at once finer nodes can't keep it.
+        """
+        key, cells = self._classes(levels)
+        bad = np.zeros(cells.size, dtype=np.bool_)
+        missed: list[int | None] = [None] * len(self.requirements)
+        occupied: BoolArray | None = None
+        place: IntArray | None = None
+        nested: BoolArray | None = None
+        absorbing_first = sorted(range(len(missed)), key=lambda number: not self.requirements[number].absorbing)
+        for number in absorbing_first:
+            requirement, counts = self.requirements[number], self.counts[number]
+            if nested is None and not requirement.absorbing:
+                nested = bad.copy()
+                if allowed is not None and cells[nested].sum() > allowed:
+                    break
+            if counts is None:
+                fails = ~requirement.met(cells)
+                missed[number] = int(cells[fails].sum())
+                bad |= fails
+                continue
+            if occupied is None or place is None:
+                occupied = cells > 0
+                place = np.cumsum(occupied) - 1
+            figures = requirement.score(_within(counts, occupied[key]).merged(place[key], int(place[-1]) + 1))
+            fails = ~requirement.met(figures)
+            missed[number] = int(cells[occupied][fails].sum())
+            bad[occupied] |= fails
+        return Tried(
+            levels, tuple(missed), int(cells[bad].sum()), key, cells, bad, (bad if nested is None else nested)[key]
+        )
+
+    def _classes(self, levels: Levels) -> tuple[IntArray, FloatArray]:
+        """Return the class of each tuple and the rows of each possible class."""
+        key = np.zeros(self.rows.size, dtype=np.int64)
+        span = 1
+        for one, codes, level in zip(self.dimensions, self.codes, levels, strict=True):
+            size = one.sizes[level]
+            if size == 1:
+                continue
+            if span > LARGEST_KEY // size:
+                ranks, span = dense(key, span)
+                key = ranks.astype(np.int64)
+            key *= size
+            key += one.groups[level][codes]
+            span *= size
+        if span > _DENSE * key.size + 1024:
+            key, span = dense(key, span)
+        return key, np.bincount(key, weights=self.rows, minlength=span).astype(np.float64, copy=False)
+
+
+def _within(counts: Counts, occupied: BoolArray) -> Counts:
+    """Leave out what is counted in tuples whose class no row of the table is in."""
+    there = occupied[counts.classes]
+    if there.all():
+        return counts
+    return replace(counts, classes=counts.classes[there], codes=counts.codes[there], counts=counts.counts[there])
+
+
+def is_held(ladder: Ladder) -> bool:
+    """Tell whether an attribute stays as it is, whatever a search decides."""
+    return ladder.hierarchy is None and len(ladder.groups) == 1
+
+
+def dimension(ladder: Ladder, lowest: int = 0, highest: int | None = None) -> Dimension:
+    """Return an attribute on the levels from `lowest` to `highest` (the ladder's last one without it)."""
+    levels = range(lowest, len(ladder.groups) if highest is None else highest + 1)
+    ranked = [shrunk(np.unique(ladder.groups[level], return_inverse=True)[1]) for level in levels]
+    counts = tuple(int(ranks.max()) + 1 for ranks in ranked)
+    member = any_row_of(ranked[0], counts[0])
+    return Dimension(ladder, levels, tuple(ranks[member] for ranks in ranked), counts, tuple(ranked), member)
+
+
+def shrunk(codes: IntArray) -> IntArray:
+    """Return codes in the smallest type that holds them and -1."""
+    return codes.astype(np.min_scalar_type(-max(int(codes.max(initial=0)), 1) - 1))

@@ -1,0 +1,181 @@
+"""Multidimensional partitioning (Mondrian; LeFevre et al. 2006), strict: rows with equal tuples stay together.
+
+Boxes of tuples are cut as long as every part meets every criterion. Numbers, dates and ordered values are cut at the
+median, categories with a hierarchy into the children of their node, others into halves in the order of frequency.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from components.anonymization.coding import Attribute, BoolArray, IntArray, encode, joined
+from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
+from components.anonymization.declarations import Mondrian
+from components.anonymization.hierarchies.checks import check_coverage
+from components.anonymization.hierarchies.hierarchy import Hierarchy, climb
+from components.anonymization.measurement import measure_classes
+from components.anonymization.mondrian.axes import Axis, axis
+from components.anonymization.mondrian.boxes import cover
+from components.anonymization.mondrian.partition import Division, divide
+from components.anonymization.mondrian.tuples import collapse
+from components.anonymization.publishing import Decided, publish, quasi_identifiers
+from components.anonymization.refusals import refuse_missing_cells, refuse_nothing_to_do
+from components.anonymization.release import Given, Release
+from components.anonymization.suppression import allowed_rows, suppress, suppress_starred
+from components.anonymization.transform.agreed_boxes import boxes_of
+from components.anonymization.transform.agreeing import NO_AGREEMENT, agreed_steps
+from components.anonymization.transform.agreement import Boxes
+from components.data.table import Table
+from schemas.dataset import Column
+from schemas.faults import ConfigurationError, Fault
+from schemas.wording import names
+
+_CATEGORIES = frozenset({"text", "category", "boolean"})
+
+
+def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
+    """Cut the rows into boxes that meet all criteria, and publish what covers each box.
+
+    The same multiset of rows, in whatever order, gives the same release up to that order.
+
+    Parameters
+    ----------
+    params : Mondrian
+        Where its ``suppression_limit`` is above 0, a box that has no cut otherwise may leave out the rows of parts
+        that miss a criterion (see `partition.divide`). Cuts that cost nothing come first.
+    table : Table
+        The rows to release. Is not written to.
+    given : Given
+        Its ``hierarchies`` are those of the quasi-identifiers.
+
+    Returns
+    -------
+    Release
+        Columns with an order show the true smallest and largest value of each class, or the neighbours between them;
+        categories the label of their lowest common ancestor, or the set of values where there is no hierarchy.
+        ``agreed`` holds what the classes show, for other tables of the schema. There is none, and ``warnings`` say why,
+        for one-hot columns, and in the rare case that what classes show leaves open which of them a row is in: of a
+        row without a value where one class shows missing cells, or it was left out, and another shows ``*``.
+
+    Raises
+    ------
+    DataError
+        There are no rows, or a quasi-identifier has missing cells and ``missing`` is ``refuse``.
+    GoalError
+        A criterion can't be met on these rows within the suppression limit.
+    ConfigurationError
+        The schema has no quasi-identifier, or a weight is for none.
+    """
+    frame, schema = table.frame, table.schema
+    requirements = precheck(params, table, given)
+    units = encode(frame, quasi_identifiers(table))
+    before = measure_classes(units, frame, schema)
+    axes = axes_of(joined(units), params.weights, table, given)
+    budget = allowed_rows(params.suppression_limit, len(frame))
+    tuples = collapse([one.unit.own_value() for one in axes], requirements)
+    division = divide(axes, tuples, budget=budget)
+    classes = division.boxes[tuples.of_row]
+    gone = suppress(requirements, classes, division.count, params.suppression_limit, classes < 0)
+    classes, count = renumbered(classes, gone)
+    columns = cover(axes, classes, count, gone)
+    handed_on = _handed_on(params, table, given, axes, boxes_of(axes, columns, classes, count, gone))
+    gone = suppress_starred(table, columns, gone, params.suppression_limit)
+    facts = {
+        "method": params.name,
+        "parameters": params.model_dump(mode="json"),
+        "k": least_k(params),
+        **partition_facts(axes, division),
+        "rows_left_out": int(np.count_nonzero(gone)),
+        "cells_changed": {one.column.name: one.changed for one in columns},
+    }
+    return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
+
+
+def precheck(params: Mondrian, table: Table, given: Given) -> list[Requirement]:
+    """Refuse what no division of the rows can reach, without any of the work; takes and raises as `anonymise`.
+
+    Returns
+    -------
+    list of Requirement
+        What every class must meet, bound to the table.
+    """
+    refuse_nothing_to_do(table)
+    columns = quasi_identifiers(table)
+    refuse_unknown_weights(params.weights, [column.group or column.name for column in columns], "anonymization.weights")
+    if params.missing == "refuse":
+        refuse_missing_cells(table, columns, "anonymization.missing", "own_value")
+    check_coverage(table, followed(columns, given))
+    requirements = required(params, table, given.hierarchies)
+    refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
+    return requirements
+
+
+def refuse_unknown_weights(weights: Mapping[str, float], known: Sequence[str], place: str) -> None:
+    """Refuse weights of what is not cut along; a one-hot group goes by its own name."""
+    if unknown := [name for name in weights if name not in known]:
+        raise ConfigurationError(
+            Fault(place, f"no quasi-identifiers: {names(unknown)}", f"one of {names(list(dict.fromkeys(known)))}")
+        )
+
+
+def axes_of(units: Sequence[Attribute], weights: Mapping[str, float], table: Table, given: Given) -> list[Axis]:
+    """Return the axes that boxes are cut along.
+
+    Parameters
+    ----------
+    units : sequence of Attribute
+        One-hot groups joined.
+    weights : mapping of str to float
+        1 unless named.
+    table : Table
+        Its schema says which texts stand for missing cells.
+    given : Given
+        Its ``hierarchies`` are followed by cuts of categories.
+    """
+    markers = table.schema.missing.markers
+    axes = []
+    for unit in units:
+        hierarchy = followed(unit.columns, given).get(unit.columns[0].name)
+        ladder = None if hierarchy is None else climb(unit, hierarchy, markers)
+        axes.append(axis(unit, ladder, weights.get(unit.name, 1.0)))
+    return axes
+
+
+def followed(columns: Sequence[Column], given: Given) -> dict[str, Hierarchy]:
+    """Return the hierarchies that cuts follow: those of categories; what has an order is cut between neighbours."""
+    without_order = [column.name for column in columns if column.dtype in _CATEGORIES and column.group is None]
+    return {name: given.hierarchies[name] for name in without_order if name in given.hierarchies}
+
+
+def renumbered(classes: IntArray, gone: BoolArray) -> tuple[IntArray, int]:
+    """Return the classes that have rows left, numbered from 0, and how many there are; suppressed rows are in 0."""
+    left = np.bincount(classes[~gone], minlength=int(classes.max()) + 1) > 0
+    return np.where(gone, 0, (np.cumsum(left) - 1)[classes]), int(np.count_nonzero(left))
+
+
+def partition_facts(axes: Sequence[Axis], division: Division) -> dict[str, Any]:
+    """Say how boxes were cut."""
+    return {
+        "boxes": division.count,
+        "depth": division.depth,
+        "cuts": {one.unit.name: int(count) for one, count in zip(axes, division.cuts, strict=True)},
+        "cut_by": {one.unit.name: _cut_by(one) for one in axes},
+    }
+
+
+def _handed_on(
+    params: Mondrian, table: Table, given: Given, axes: Sequence[Axis], found: tuple[Boxes | None, str]
+) -> dict[str, Any]:
+    """Return the boxes as others can apply them, or say why they can't."""
+    step, reason = found
+    if step is None:
+        return {"warnings": (NO_AGREEMENT + reason,)}
+    climbed = {one.unit.name: given.hierarchies[one.unit.name] for one in axes if one.ladder is not None}
+    return {"agreed": agreed_steps(params, table, climbed, [step])}
+
+
+def _cut_by(one: Axis) -> str:
+    if one.ladder is not None:
+        return "children in the hierarchy"
+    return "halves in the order of frequency" if one.unit.kind == "nominal" else "median"

@@ -1,0 +1,1 @@
+"""Several recodings on different columns, in order."""

@@ -1,0 +1,172 @@
+"""Several recodings on different columns, measured once, on the whole.
+
+No column is in two steps, so that codings (all steps but searches) commute with everything. They are done first. Each
+search then looks at its own columns; the last one sees all other quasi-identifiers as they are released, so that what
+it finds holds for the whole. Rows of classes that miss a criterion are suppressed at the end, within the limit.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from components.anonymization.coding import combined, encode, joined
+from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
+from components.anonymization.declarations import (
+    Generalise,
+    LatticeStep,
+    MondrianStep,
+    Pipeline,
+    Step,
+    SuppressColumns,
+    TopBottom,
+)
+from components.anonymization.hierarchies.checks import check_coverage
+from components.anonymization.hierarchies.hierarchy import Hierarchy
+from components.anonymization.lattice.options import option_faults
+from components.anonymization.measurement import measure_classes
+from components.anonymization.mondrian.boxes import cover
+from components.anonymization.mondrian.method import followed, renumbered
+from components.anonymization.pipeline.rules import PLACE, step_faults
+from components.anonymization.pipeline.working import State, key_of, work
+from components.anonymization.publishing import Decided, publish, quasi_identifiers
+from components.anonymization.refusals import refuse_nothing_to_do
+from components.anonymization.release import Given, Release
+from components.anonymization.suppression import suppress, suppress_starred
+from components.anonymization.transform.agreeing import NO_AGREEMENT, agreed_steps
+from components.anonymization.transform.agreement import Levels
+from components.data.table import Table
+from schemas.faults import ConfigurationError, Fault
+
+
+def anonymise(params: Pipeline, table: Table, given: Given) -> Release:
+    """Recode columns step by step, and suppress the rows of classes that miss a criterion on the whole.
+
+    Parameters
+    ----------
+    params : Pipeline
+        Its ``suppression_limit`` is for the whole, and the last search alone counts on it: searches before meet the
+        criteria on their own columns without suppressing rows.
+    table : Table
+        The rows to release. Is not written to.
+    given : Given
+        Its ``hierarchies`` are those of the quasi-identifiers.
+
+    Returns
+    -------
+    Release
+        A model sees the columns' original domain. With ``agreed`` where all steps are bounds, stars, or one level a
+        column for all rows; a pipeline with any other step has none, and says so in ``warnings``.
+
+    Raises
+    ------
+    ConfigurationError
+        Steps and columns don't go together; with all faults.
+    DataError
+        There are no rows, or a hierarchy lacks values of the table.
+    GoalError
+        The criteria aren't met within the suppression limit; with what holds them back.
+    """
+    requirements = precheck(params, table, given)
+    attributes = encode(table.frame, quasi_identifiers(table))
+    before = measure_classes(attributes, table.frame, table.schema)
+    units = {key_of(unit): unit for unit in joined(attributes)}
+    state = State(
+        params=params,
+        table=table,
+        given=given,
+        requirements=requirements,
+        units=units,
+        shown={name: unit.own_value() for name, unit in units.items()},
+        gone=np.zeros(len(table.frame), dtype=np.bool_),
+        facts=[step.model_dump(mode="json") for step in params.steps],
+    )
+    work(state)
+    classes, count = renumbered(combined(state.shown.values())[0], state.gone)
+    gone = suppress(requirements, classes, count, params.suppression_limit, state.gone)
+    columns = list(state.columns)
+    for axes, boxes in state.boxes:
+        columns.extend(cover(axes, *renumbered(boxes, gone), gone))
+    gone = suppress_starred(table, columns, gone, params.suppression_limit)
+    facts = {
+        "method": params.name,
+        "parameters": params.model_dump(mode="json"),
+        "k": least_k(params),
+        "steps": state.facts,
+        "rows_left_out": int(np.count_nonzero(gone)),
+        "cells_changed": {one.column.name: one.changed for one in columns},
+    }
+    nodes = pd.concat(state.nodes, ignore_index=True) if state.nodes else None
+    handed_on = {"nodes": nodes, **_agreed(state)}
+    return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
+
+
+def precheck(params: Pipeline, table: Table, given: Given) -> list[Requirement]:
+    """Refuse what no pipeline can reach, without any of the work; takes and raises as `anonymise`.
+
+    Returns
+    -------
+    list of Requirement
+        What every class must meet, bound to the table.
+    """
+    refuse_nothing_to_do(table)
+    faults = list(step_faults(params.steps, table.schema))
+    for number, step in enumerate(params.steps):
+        faults.extend(_level_faults(f"{PLACE}.{number}", step, given.hierarchies))
+    if faults:
+        raise ConfigurationError(faults)
+    check_coverage(table, _climbed(params.steps, table, given))
+    requirements = required(params, table, given.hierarchies)
+    refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
+    return requirements
+
+
+def _agreed(state: State) -> dict[str, Any]:
+    """Return what others can apply, where every step codes by declared bounds or put all rows on one level.
+
+    Groups of similar rows are of this table alone. Boxes and levels by rows could be written down; but those of a step
+    lie apart for each tuple that the other columns show, and what steps make together is not one of these recodings.
+    """
+    steps, columns = state.params.steps, quasi_identifiers(state.table)
+    coded = [step for step in steps if isinstance(step, TopBottom | SuppressColumns)]
+    climbed = [step for step in steps if isinstance(step, Generalise | LatticeStep)]
+    unknown = [
+        step.name
+        for step in steps
+        if not (step in coded or (step in climbed and all(name in state.levels for name in step.columns)))
+    ]
+    if unknown:
+        return {"warnings": (f"{NO_AGREEMENT}these steps follow its rows: {', '.join(dict.fromkeys(unknown))}",)}
+    taken = {name for step in coded for name in step.columns}
+    levels = {column.name: state.levels.get(column.name, 0) for column in columns if column.name not in taken}
+    put = [Levels(rounds=[levels])] if levels else []
+    return {"agreed": agreed_steps(state.params, state.table, state.given.hierarchies, [*coded, *put])}
+
+
+def _level_faults(place: str, step: Step, hierarchies: Mapping[str, Hierarchy]) -> list[Fault]:
+    """Say which levels hierarchies don't have."""
+    heights = {name: len(hierarchies[name].groups) - 1 for name in step.columns if name in hierarchies}
+    if isinstance(step, LatticeStep):
+        without_weights = step.model_copy(update={"weights": {}})  # they are judged with the schema
+        return list(option_faults(without_weights, step.columns, heights, place))
+    if not isinstance(step, Generalise):
+        return []
+    return [
+        Fault(f"{place}.level", f"level {step.level} is above the top of the hierarchy of '{name}'", f"0 to {height}")
+        for name, height in heights.items()
+        if step.level > height
+    ]
+
+
+def _climbed(steps: Sequence[Step], table: Table, given: Given) -> dict[str, Hierarchy]:
+    """Return the hierarchies that steps climb."""
+    columns = quasi_identifiers(table)
+    found: dict[str, Hierarchy] = {}
+    for step in steps:
+        named = [column for column in columns if column.name in step.columns]
+        if isinstance(step, MondrianStep):
+            found |= followed(named, given)
+        elif isinstance(step, Generalise | LatticeStep):
+            found |= {column.name: given.hierarchies[column.name] for column in named}
+    return found

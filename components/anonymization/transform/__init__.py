@@ -1,0 +1,1 @@
+"""Agreed transformations, and the space in which models see generalised columns."""
