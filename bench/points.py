@@ -24,7 +24,7 @@ from scipy import stats
 from bench.product import ADULT, ROOT, Finished, call, class_sizes, environment, run_folders
 
 CANARY = "ZZ-CANARY-7731"
-UNREACHABLE = "anonymization.criteria=[{name: k, k: 5}, {name: l_distinct, l: 99, column: diagnosis}]"
+UNREACHABLE = "anonymization.criteria=[{name: k, k: 5}, {name: l_entropy, l: 11.99, column: diagnosis}]"
 ADULT_QIS = [
     "age",
     "workclass",

@@ -85,6 +85,22 @@ def quality_metrics(release: Release) -> list[Metric]:
     ]
 
 
+def search_lines(release: Release) -> list[tuple[str, str]]:
+    """Return what the closing lines say of a search: the levels that it chose, what they lose, and what is proved."""
+    said = release.transformation
+    if len(said.get("levels", [])) != 1 or "quality" not in said:
+        return []
+    levels = ", ".join(f"{name} {level}" for name, level in said["levels"][0].items())
+    search = said["searches"][0]
+    if search["proved"]:
+        proof = f"proved best of {search['nodes']:,}"
+    else:
+        proof = (
+            f"best of {search['tried']:,} tried of {search['nodes']:,}; proved: none below {search['lower_bound']:.4f}"
+        )
+    return [("levels", levels), (said["quality"]["model"], f"{said['quality']['value']:.4f} ({proof})")]
+
+
 def utility_metrics(scope: str, model: Model, parts: Split) -> tuple[list[Metric], list[str]]:
     """Measure a model on raw train and test rows.
 

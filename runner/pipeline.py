@@ -31,6 +31,7 @@ from runner.facts import (
     privacy_metrics,
     quality_metrics,
     rows_and_columns,
+    search_lines,
     unfit_sections,
     utility_metrics,
 )
@@ -166,8 +167,8 @@ def _flow(job: Job) -> list[str]:
         dataset=job.config.dataset,
         rows=len(reading.table.frame),
         test=len(parts.test.frame),
-        released=None if release is None else len(release.table.frame),
         metrics=job.metrics,
+        how=[] if release is None else search_lines(release),
         warnings=job.record.warnings,
     )
 

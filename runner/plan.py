@@ -155,7 +155,7 @@ def plan(composed: Composed) -> int:
     data = composed.config.dataset
     found = header(data, data.source, composed.base)
     require_level2(composed, found)
-    climbing, uncovered = _climbing(composed)
+    climbing, hopeless = _climbing(composed)
     parts: list[Iterable[tuple[str, str]]] = [
         _table(composed, found),
         climbing,
@@ -163,35 +163,34 @@ def plan(composed: Composed) -> int:
         _writing(composed),
         _settings(composed),
     ]
-    if uncovered is None:
+    if hopeless is None:
         parts.append([("checked", "configuration, columns, coverage, estimator and k against rows: no fault found")])
     text = "\n".join(line for part in parts for label, about in part for line in _wrapped(label, about))
     say(mask(text, composed.secrets) + "\n")
-    if uncovered is not None:
-        raise uncovered
+    if hopeless is not None:
+        raise hopeless
     return 0
 
 
-def _climbing(composed: Composed) -> tuple[list[tuple[str, str]], DataError | None]:
-    """Return what is to be said of hierarchies, and the error where they don't cover the table.
+def _climbing(composed: Composed) -> tuple[list[tuple[str, str]], RunnerError | None]:
+    """Return what is to be said of hierarchies and searches, and the error that the run would end with before its work.
 
-    Coverage is the one thing that the plan has to read the whole table for.
+    Coverage and what a method can't reach are what the plan has to read the whole table for.
     """
     from runner.given import read_given, uses_hierarchies
 
     method, data = composed.config.anonymization, composed.config.dataset
     if not uses_hierarchies(method):
         return [], None
-    from components.anonymization.hierarchies.checks import check_coverage
     from components.data import read
-    from runner.plan_hierarchies import hierarchy_lines, lattice_lines, search_time
+    from runner.plan_hierarchies import hierarchy_lines, lattice_lines, refuse_the_hopeless, search_time
 
     given = read_given(composed)
     table = read(data, data.source, composed.base).table
     lines = [*hierarchy_lines(table, given), *lattice_lines(method, given.hierarchies, data.quasi_identifiers)]
     try:
-        check_coverage(table, given.hierarchies)
-    except DataError as error:
+        refuse_the_hopeless(method, table, given)
+    except RunnerError as error:
         return lines, error
     return [*lines, *search_time(method, table, given)], None
 
@@ -232,8 +231,9 @@ def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     if modelled:
         steps.append(("model", f"{_described(config.model)}: fit on the train rows"))
     if anonymised:
+        whose = "the train rows" if data.split.test else "all rows"
         bound = f"; k={k} allows at most {train // k:,} classes" if k else ""
-        steps.append(("anonymization", f"{_described(config.anonymization)}: of the train rows{bound}"))
+        steps.append(("anonymization", f"{_described(config.anonymization)}: of {whose}{bound}"))
     if modelled and anonymised:
         steps.append(("retraining", f"{config.model.name} anew, on the release alone"))
     later = [(section, getattr(config, section)) for section in ("minimization", "federation", "dp", "risk")]
@@ -265,7 +265,7 @@ def _writing(composed: Composed) -> Iterator[tuple[str, str]]:
     config = composed.config
     parts = ["record.json, config.yaml, events.jsonl, metrics.csv"]
     if config.anonymization.name != ABSENT:
-        parts.append("data/ (the release, CSV and Parquet)")
+        parts.append("data/ (the release, CSV and Parquet), anonymization/")
     if config.model.name != ABSENT:
         parts.append("model/")
     yield "writes", f"{composed.base / config.output.dir / config.name}/<UTC time>-<id>/: {', '.join(parts)}"

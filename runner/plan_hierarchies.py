@@ -6,10 +6,12 @@ from typing import Any
 
 from components.anonymization import Given
 from components.anonymization.coding import encode
-from components.anonymization.hierarchies.checks import coverage
+from components.anonymization.hierarchies.checks import check_coverage, coverage
 from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.anonymization.lattice.method import seconds_a_node
+from components.anonymization.population import refuse_strangers
 from components.data import Table
+from components.registry import load
 
 
 def hierarchy_lines(table: Table, given: Given) -> Iterator[tuple[str, str]]:
@@ -27,6 +29,17 @@ def hierarchy_lines(table: Table, given: Given) -> Iterator[tuple[str, str]]:
         levels = len(hierarchy.labels)
         said.append(f"{name}: {found.covered:,} of {found.values:,} values covered ({share:.0%}), {levels} levels")
     yield "hierarchies", "; ".join(said)
+    for hierarchy in given.hierarchies.values():
+        yield from (("warning", text) for text in hierarchy.warnings)
+
+
+def refuse_the_hopeless(method: Any, table: Table, given: Given) -> None:
+    """Raise what a run would, after reading and before any work (see `runner.pipeline`); on all rows, train or not."""
+    check_coverage(table, given.hierarchies)
+    if given.population is not None:
+        refuse_strangers(table, given.population)
+    if method.precheck:
+        load(method.precheck)(method, table, given)
 
 
 def lattice_lines(method: Any, hierarchies: Mapping[str, Hierarchy], names: list[str]) -> Iterator[tuple[str, str]]:

@@ -64,6 +64,14 @@ class Figures:
         values = [self._found.get(("anonymization", metric, "", "", "", when)) for when in ("before", "after")]
         return " -> ".join(pattern.format(value) for value in values if value is not None)
 
+    def before(self, metric: str) -> float | None:
+        """Return a figure of the whole table that was anonymised."""
+        return self._found.get(("anonymization", metric, "", "", "", "before"))
+
+    def after(self, metric: str) -> float | None:
+        """Return a figure of the whole release."""
+        return self._found.get(("anonymization", metric, "", "", "", "after"))
+
     def models(self, metric: str, scopes: Sequence[str]) -> dict[str, float]:
         """Return a figure on test rows by scope, where it is known."""
         values = {scope: self._found.get(("model", metric, scope, "", "test", "")) for scope in scopes}
@@ -75,8 +83,8 @@ def summary(
     dataset: DatasetSchema,
     rows: int,
     test: int,
-    released: int | None,
     metrics: Sequence[Metric],
+    how: Sequence[tuple[str, str]] = (),
     warnings: Sequence[str] = (),
 ) -> list[str]:
     """Return the closing lines of a run: what changed, and against which reference lines.
@@ -86,9 +94,9 @@ def summary(
     dataset : DatasetSchema
     rows, test : int
         Rows used, and those of them held out for testing.
-    released : int or None
-        Rows released; None without a release.
     metrics : sequence of Metric
+    how : sequence of (str, str)
+        What is to be said of the way a release was made.
     warnings : sequence of str
         The first is shown, of the others how many there are.
     """
@@ -99,9 +107,9 @@ def summary(
         lines.append(("k", f"{k}   (classes {figures.privacy('classes', '{:,.0f}')})"))
         risks = {name: figures.privacy(f"risk_prosecutor_{name}", "{:.3g}") for name in ("max", "mean")}
         lines.append(("risk", f"{risks['max']} at most, {risks['mean']} on average (prosecutor)"))
-    if released is not None:
-        suppressed = figures.privacy("suppressed", "{:,.0f}").rpartition(" ")[2]
-        lines.append(("suppressed", f"{suppressed} of {released:,} rows of the release"))
+    if (suppressed := figures.after("suppressed")) is not None:
+        lines.append(("suppressed", f"{suppressed:,.0f} of {figures.before('rows') or 0:,.0f} rows"))
+    lines += how
     for metric in ("accuracy", "r2"):
         if reached := figures.models(metric, ("original", "anonymized")):
             shown = " -> ".join(f"{value:.3f} {scope}" for scope, value in reached.items())

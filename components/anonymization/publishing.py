@@ -18,7 +18,7 @@ from components.anonymization.release import Release
 from components.anonymization.representatives import Published
 from components.data.table import Table
 from schemas.dataset import Column, DatasetSchema, released
-from schemas.faults import Fault, GoalError
+from schemas.faults import DataError, Fault, GoalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,7 @@ def publish(
         requirements=requirements,
         fitting=handed_on.get("fitting"),
     )
+    _refuse_mistakable(after.suppressed - int(np.count_nonzero(gone)), len(table.frame))
     refuse_missed(after)
     facts = decided.facts
     if "suppressed" in facts:  # where all rows show nothing but * none of them is suppressed beside a release
@@ -109,6 +110,20 @@ def publish(
         warnings=(*handed_on.pop("warnings", ()), *warnings(params.identifiers, identifiers)),
         **handed_on,
     )
+
+
+def _refuse_mistakable(rows: int, of: int) -> None:
+    """Raise ``DataError`` where rows that were not suppressed look as if they were: no figure would count them."""
+    if rows > 0:
+        raise DataError(
+            Fault(
+                place="table",
+                problem=f"{rows} of {of} rows would show {SUPPRESSED} on every quasi-identifier, some of it their own "
+                "value: nobody could tell them from suppressed rows",
+                allowed=f"cells other than {SUPPRESSED}, which stands for what is suppressed",
+                remedy=f"write these cells otherwise, or make {SUPPRESSED} a missing marker (dataset.missing.markers)",
+            )
+        )
 
 
 def refuse_missed(after: Measurement) -> None:
@@ -132,8 +147,11 @@ def quasi_identifiers(table: Table) -> list[Column]:
 
 
 def with_cells(frame: pd.DataFrame, cells: Mapping[str, Any]) -> pd.DataFrame:
-    """Put arrays into columns without copying them."""
-    return frame.assign(**{name: pd.Series(array, index=frame.index, copy=False) for name, array in cells.items()})
+    """Return a frame with arrays in some of its columns; neither is copied."""
+    changed = frame.copy(deep=False)  # assign(**cells) would take a column called self for itself
+    for name, array in cells.items():
+        changed[name] = pd.Series(array, index=frame.index, copy=False)
+    return changed
 
 
 def _put(
