@@ -125,3 +125,22 @@ def test_methods_without_hierarchies_say_nothing_of_them(plan: Do) -> None:
     ended = plan("model=none", "anonymization=none", schools="no hierarchy at all\n")
     assert ended.code == 0, ended.err
     assert "hierarchies" not in ended.text.replace("hierarchies/", "")
+
+
+def test_a_plan_refuses_what_the_run_would_refuse_after_reading(plan: Do) -> None:
+    ended = plan(*LATTICE, "anonymization.levels={age: {max: 9}}")
+    assert ended.code == 2
+    assert "level 9 is above the top of the hierarchy" in ended.err
+    assert "lattice" in ended.out
+    assert "no fault found" not in ended.out
+
+
+def test_a_plan_says_what_a_search_takes_at_most(plan: Do) -> None:
+    assert "ms a node: at most" in plan(*LATTICE).text
+    assert "expected time" not in plan("model=none", "anonymization=mondrian", "anonymization.k=2").text
+
+
+def test_a_plan_passes_on_what_is_odd_in_a_hierarchy(plan: Do) -> None:
+    ended = plan(*LATTICE, schools=SCHOOLS.replace("master;degree", "master;School"))
+    assert ended.code == 0
+    assert "warning column 'school'" in ended.text
