@@ -16,7 +16,6 @@ from components.anonymization.declarations import Guided
 from components.anonymization.population import risk_in_population
 from components.data.table import Table
 from components.risk.subsets import subset_risk
-from schemas.dataset import Population
 
 LIMIT = 50.0
 CRITERIA = [
@@ -43,7 +42,7 @@ def report(made: Table) -> int:
     asked = required(Guided.model_validate({"criteria": CRITERIA}), made)
     found = measure(made.frame, made.schema, requirements=asked)
     subset_risk(made.frame, made.schema)
-    risk_in_population(made, Population(size=100 * len(made.frame)), None)
+    risk_in_population(made, 100 * len(made.frame))
     return found.classes
 
 

@@ -35,11 +35,24 @@ def expected(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
 def _union(annotation: Any, metadata: tuple[Any, ...]) -> str:
     nullable = NoneType in get_args(annotation)
     kinds = members(annotation)
+    if tags := _tags(kinds):
+        return f"a mapping with name: {one_of(tags)}" + (" or null" if nullable else "")
     if nullable and len(kinds) == 1 and get_origin(kinds[0]) is Literal:
         return one_of([*map(str, get_args(kinds[0])), "null"])
     parts = [expected(part, metadata) for part in get_args(annotation) if part is not NoneType]
     parts = [part for part in dict.fromkeys(parts) if not (part == "a whole number" and "a number" in parts)]
     return " or ".join([*parts, "null"] if nullable else parts)
+
+
+def _tags(kinds: list[Any]) -> list[str]:
+    """Return the names that tell the members of a union apart; none where names don't."""
+    fields = [kind.model_fields.get("name") for kind in kinds if _is_model(kind)]
+    told = [get_args(field.annotation) for field in fields if field and get_origin(field.annotation) is Literal]
+    return [str(value) for values in told for value in values] if len(told) == len(kinds) > 1 else []
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def _simple(annotation: Any, metadata: tuple[Any, ...]) -> str:
@@ -51,8 +64,9 @@ def _simple(annotation: Any, metadata: tuple[Any, ...]) -> str:
         text = "one character" if _limit(metadata, "max_length") == 1 else text
         return "true or false" if annotation is bool else text
     if get_origin(annotation) in (list, tuple):
-        return f"a list, each entry {_entry(get_args(annotation)[0])}"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        some = "a list that is not empty" if _limit(metadata, "min_length") else "a list"
+        return f"{some}, each entry {_entry(get_args(annotation)[0])}"
+    if _is_model(annotation):
         return f"a mapping with the keys {', '.join(annotation.model_fields)}"
     if get_origin(annotation) is dict:
         return "a mapping"
@@ -61,7 +75,7 @@ def _simple(annotation: Any, metadata: tuple[Any, ...]) -> str:
 
 def _entry(annotation: Any) -> str:
     """Return what a list's entries are; keys of mappings are told where an entry is faulty, not here."""
-    mappings = all(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in members(annotation))
+    mappings = all(map(_is_model, members(annotation)))
     return "a mapping" if mappings else expected(annotation)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from components.anonymization import Given, Release
-from components.anonymization.population import raw_population_sizes, risk_in_population
+from components.anonymization.population import person_count, raw_population_sizes, risk_in_population, rows_as_persons
 from components.data import Table
 from components.risk.subsets import subset_risk
 from schemas.dataset import Population
@@ -28,12 +28,15 @@ class Exposure:
         Of the population, where one is declared.
     before, after : dict
         What the record says beside the measurement.
+    warnings : tuple of str
+        What the release does not say itself.
     """
 
     subsets: pd.DataFrame
     metrics: list[Metric]
     before: dict[str, Any]
     after: dict[str, Any]
+    warnings: tuple[str, ...]
 
 
 def exposure(train: Table, release: Release, given: Given, population: Population) -> Exposure:
@@ -53,6 +56,7 @@ def exposure(train: Table, release: Release, given: Given, population: Populatio
     subject = train.schema.subject_id
     everyone = None if subject not in train.frame.columns else train.frame[subject].to_numpy()
     sampled = len(train.frame) if everyone is None else len(pd.unique(everyone))
+    size = population.size if given.population is None else person_count(given.population, train.schema)
     sides: tuple[tuple[Literal["before", "after"], Table, Any], ...] = (
         ("before", train, everyone),
         ("after", release.table, None if everyone is None else everyone[places]),
@@ -67,7 +71,7 @@ def exposure(train: Table, release: Release, given: Given, population: Populatio
         fitting = release.fitting
         if when == "before":
             fitting = None if given.population is None else raw_population_sizes(table, given.population)
-        risk = risk_in_population(table, population, given.population, fitting, sampled=sampled, persons=persons)
+        risk = risk_in_population(table, size, fitting, sampled=sampled, persons=persons)
         if risk is not None:
             said[when]["population"] = asdict(risk)
             metrics += [
@@ -76,7 +80,9 @@ def exposure(train: Table, release: Release, given: Given, population: Populatio
             ]
     subsets = pd.concat(tables, ignore_index=True)
     first = ["when", "subset", "size"]
-    return Exposure(subsets[[*first, *subsets.columns.drop(first)]], metrics, said["before"], said["after"])
+    warnings = tuple(each for each in rows_as_persons(given.population, train.schema) if each not in release.warnings)
+    ordered = subsets[[*first, *subsets.columns.drop(first)]]
+    return Exposure(ordered, metrics, said["before"], said["after"], warnings)
 
 
 def _most_exposed(found: pd.DataFrame) -> list[dict[str, Any]]:

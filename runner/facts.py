@@ -122,12 +122,28 @@ def utility_metrics(scope: str, model: Model, parts: Split) -> tuple[list[Metric
 
 
 def disclosures(after: Measurement) -> list[str]:
-    """Say which columns the classes give away: k rows that share one value hide nobody's value."""
-    return [
-        f"in at least one class every known value of {name!r} is the same: whoever is known to be in it has that value"
-        for name, found in after.columns.items()
-        if found.l_known <= 1
-    ]
+    """Say what the classes give away: k rows that share one value hide nobody's value, nor do persons who all have it.
+
+    And whom they don't hide: k persons in each class are no k persons where rows stay linked.
+    """
+    said = []
+    for name, found in after.columns.items():
+        if found.l_known <= 1:
+            said.append(
+                f"in at least one class every known value of {name!r} is the same: whoever is known to be in it has "
+                "that value"
+            )
+        elif found.alpha_persons == 1:
+            said.append(
+                f"in at least one class all persons have one value of {name!r} in common, in some row: whoever is "
+                "known to be in it has that value"
+            )
+    if after.k_linked is not None and after.k_linked < after.k:
+        said.append(
+            f"k={after.k} holds for one row of a person; by all rows that the subject id links k is {after.k_linked}: "
+            f"{after.linked_alone} of {after.linked_persons} persons are alone with the set of classes they are in"
+        )
+    return said
 
 
 def rows_and_columns(reading: Reading, parts: Split, release: Release) -> dict[str, Any]:

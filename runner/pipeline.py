@@ -263,7 +263,7 @@ def _anonymization(job: Job, train: Table, original: Model | None, given: Given)
                 "after": {**asdict(after), **exposed.after},
             },
             validation=[{**asdict(check), "table": "release"} for check in checks],
-            warnings=[*release.warnings, *disclosures(after)],
+            warnings=[*release.warnings, *exposed.warnings, *disclosures(after)],
         )
         figures = [*privacy_metrics(release.before, "before"), *privacy_metrics(after, "after")]
         job.measured([*figures, *exposed.metrics, *quality_metrics(release)])

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from components.anonymization import Measurement, Release, measure
+from components.anonymization.publishing import with_cells
 from components.data import Table, canonical_order, read
 from components.data.declarations import Csv
 from schemas.dataset import TEMPORAL, TEXT_LIKE, Column, DatasetSchema
@@ -58,7 +59,7 @@ def write_table(table: Table, path: Callable[[str], Path]) -> Written:
     written = Written(path("data/release.parquet"), path("data/release.csv"), order)
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), written.parquet)
     moments = [column for column in table.schema.columns if column.dtype in TEMPORAL]
-    shown = frame.assign(**{column.name: _written(frame[column.name], column) for column in moments})
+    shown = with_cells(frame, {column.name: _written(frame[column.name], column) for column in moments})
     _refuse_unwritable(shown, table.schema)
     # A carriage return alone is quoted by no other rule.
     returns = any(shown[name].astype("string").str.contains("\r", regex=False).any() for name in _texts(table.schema))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.anonymization.pipeline import rules as step_rules
+from components.anonymization.search_rules import search_faults
 from runner import criteria_rules
 from runner.provenance import Layer, origin
 from runner.suggest import did_you_mean, nearest
@@ -222,6 +223,12 @@ def steps_fit_the_columns(facts: Facts) -> Iterator[Fault]:
         yield from step_rules.step_faults(getattr(facts.run.anonymization, "steps", []), facts.data)
 
 
+def searches_fit_the_columns(facts: Facts) -> Iterator[Fault]:
+    """Ask that weights and level ranges are those of quasi-identifiers, and mean something."""
+    if not facts.doubted:
+        yield from search_faults(facts.run.anonymization, facts.data)
+
+
 def k_is_given_once(facts: Facts) -> Iterator[Fault]:
     """Refuse two k that someone gave; one in the criteria wins over the anonymization.k that ships."""
     setter = origin(facts.layers, ("anonymization", "k"))
@@ -282,6 +289,7 @@ RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (identifiers_are_identifiers, frozenset({"dataset", "anonymization"})),
     (criteria_go_with_the_data, frozenset({"dataset", "anonymization"})),
     (steps_fit_the_columns, frozenset({"dataset", "anonymization"})),
+    (searches_fit_the_columns, frozenset({"dataset", "anonymization"})),
     (k_is_given_once, frozenset({"anonymization"})),
     (privacy_noise_meets_no_learned_encoder, frozenset({"encoder", "dp"})),
 )

@@ -193,10 +193,9 @@ def shown(value: Any) -> str:
     """Return a configured value as it is told in a sentence."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
+    if isinstance(value, dict | list):
+        kind = "mapping" if isinstance(value, dict) else "list"
+        return f"a {kind}" if value else f"an empty {kind}"
     text = repr(value)
     return text if len(text) <= LONG else f"{text[:LONG]}..."
 

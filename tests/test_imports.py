@@ -69,6 +69,7 @@ def test_data_and_models_know_nothing_of_the_other_components(folder: str) -> No
         "components.data.declarations",
         "components.models.declarations",
         "components.anonymization.declarations",
+        "components.anonymization.search_rules",
         "schemas.dataset",
         "schemas.run_config",
         "schemas.faults",

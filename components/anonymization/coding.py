@@ -192,6 +192,25 @@ def take(values: Any, places: IntArray, *, holes: bool = False) -> Any:
     return values + 0.0 if getattr(values.dtype, "kind", "") == "f" else values  # makes one zero of -0.0 and 0.0
 
 
+def halfway(low: Any, high: Any) -> Any:
+    """Return the middle of two numbers or moments, rounded down where they are whole; no step on the way overflows."""
+    kind = getattr(low.dtype, "kind", "")
+    if kind == "f":
+        return low + (high / 2 - low / 2)
+    if kind == "i":
+        return low // 2 + high // 2 + (low % 2 + high % 2) // 2
+    return low + (high - low) // 2
+
+
+def above_first(whole: IntArray) -> FloatArray:
+    """Return by how much whole numbers, of any shape but none smaller than the first, are above it.
+
+    Between two of 64 bits lies what only 64 bits without a sign can hold.
+    """
+    unsigned = np.asarray(whole, dtype=np.int64).view(np.uint64)
+    return np.asarray(unsigned - unsigned[:1], dtype=np.float64)
+
+
 def _small(count: int) -> "np.dtype[np.signedinteger[Any]]":
     """Return the smallest type that holds -1 and 0 to `count` - 1: tables are large, and codes stay about."""
     smallest: np.dtype[Any] = np.min_scalar_type(-max(count, 1))

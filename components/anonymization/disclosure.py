@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.coding import IntArray
+from components.anonymization.coding import IntArray, any_row_of, combined
 from components.anonymization.criteria.counts import Counts, distinct, entropy, largest_share, recursive, tally
 from components.anonymization.criteria.distances import equal_distance, ordered_distance
 from components.anonymization.criteria.gains import basic_gain, enhanced_gain, log_ratio
@@ -18,18 +18,21 @@ FIGURES = (
     "l_entropy",
     "l_recursive",
     "alpha",
+    "alpha_persons",
     "t",
     "t_released",
     "beta",
     "beta_enhanced",
     "delta_disclosure",
 )
-"""The figures of a column, under their names in ``metrics.csv``."""
+"""The figures of a column, under their names in ``metrics.csv``; one that is None is undefined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
     """What classes give away about one sensitive column: the worst class of each figure.
+
+    All but `alpha_persons` count rows, whoever they are about.
 
     Parameters
     ----------
@@ -58,6 +61,9 @@ class Disclosure:
     sensitive : bool
         Whether the schema gives the column the role sensitive; a target is measured without it too, because the
         classes of a label-driven method are often pure in it.
+    alpha_persons : float or None
+        Largest share of a class's persons who have one value in common, of those of whom a value is known: at 1
+        whoever is known to be in the class has that value, among others maybe. None without a subject id.
     """
 
     l_distinct: int
@@ -72,6 +78,7 @@ class Disclosure:
     distance: str
     l_known: int
     sensitive: bool
+    alpha_persons: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +90,17 @@ class Classes:
     keep: IntArray
 
 
-def disclosure_of(values: Values, classes: Classes) -> Disclosure:
-    """Measure what classes give away about one column."""
+def disclosure_of(values: Values, classes: Classes, persons: tuple[IntArray, int] | None = None) -> Disclosure:
+    """Measure what classes give away about one column.
+
+    Parameters
+    ----------
+    values : Values
+        Of all rows.
+    classes : Classes
+    persons : (ndarray of int, int), optional
+        The person of each row as a code, and how many codes there are.
+    """
     kept = values.codes[classes.keep]
     counts = tally(classes.ids, kept, classes.count, values.size)
     distance = natural_distance(values)
@@ -102,6 +118,7 @@ def disclosure_of(values: Values, classes: Classes) -> Disclosure:
         distance=distance,
         l_known=_known_values(values.known[classes.keep], values.attribute.size, classes),
         sensitive=values.column.role == "sensitive",
+        alpha_persons=None if persons is None else _alpha_persons(values, classes, *persons),
     )
 
 
@@ -111,6 +128,20 @@ def _known_values(codes: IntArray, size: int, classes: Classes) -> int:
     counts = tally(classes.ids[known], codes[known], classes.count, size)
     found = np.bincount(counts.classes, minlength=classes.count)
     return int(found.min())
+
+
+def _alpha_persons(values: Values, classes: Classes, persons: IntArray, n_persons: int) -> float:
+    """Return the largest share of a class's persons who have one value in common; 0 where no value is known."""
+    known = values.known[classes.keep] >= 0
+    rows, ids = classes.keep[known], classes.ids[known]
+    if not rows.size:
+        return 0.0
+    members, n_members = combined([(ids, classes.count), (persons[rows], n_persons)])  # a person in a class
+    class_of = ids[any_row_of(members, n_members)]
+    theirs = tally(members, values.known[rows], n_members, values.size)  # each value of a person once
+    common = tally(class_of[theirs.classes], theirs.codes, classes.count, values.size)
+    everyone = np.bincount(class_of, minlength=classes.count)
+    return float((common.counts / everyone[common.classes]).max())
 
 
 def _occurring(counts: Counts, kept: IntArray) -> tuple[Counts, Any]:

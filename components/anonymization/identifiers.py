@@ -1,7 +1,8 @@
 """Identifiers that stay in a release: masked, or replaced by a keyed hash. All others are dropped.
 
 Neither is anonymisation. A pseudonym links all rows of a person, in every table that was treated with the same key,
-and whoever holds the key can tell whose it is; a mask shows a part of the truth to everyone.
+and whoever holds the key can tell whose it is; a mask shows a part of the truth to everyone. What linked rows leave
+of k is measured (`Measurement.k_linked`), and no criterion is enforced on it.
 
 The key comes from an environment variable and is held by nothing but the call that hashes: no configuration, record,
 log or message has it. A pseudonym depends on the key and the value alone, and not on the column or table: the same
@@ -126,13 +127,21 @@ def warnings(identifiers: Mapping[str, Identifier], cells: Mapping[str, Any]) ->
                 "persons, and the release is personal data still"
             )
         elif how.keep:
-            rows = pd.Series(released).value_counts()
-            fewest = f"; the rarest stands in {rows.min()} rows" if len(rows) else ""
-            said.append(
-                f"column {shown(name)} shows the {how.side} {how.keep} characters of an identifier, which can single "
-                f"out persons and is in no figure of risk{fewest}"
-            )
+            said.append(f"column {shown(name)} {_shows(how, pd.Series(released).value_counts())}")
     return tuple(said)
+
+
+def _shows(how: Mask, rows: pd.Series) -> str:
+    """Say what a mask shows, from the rows of each text that it made."""
+    parts = rows.drop(HIDDEN, errors="ignore")
+    characters = f"{how.keep} character{'s' if how.keep > 1 else ''}"
+    if parts.empty:
+        return f"shows nothing of an identifier: no value has more than the {characters} that the mask keeps"
+    whole = f" (values that have no more are hidden whole, in {rows[HIDDEN]} rows)" if HIDDEN in rows else ""
+    return (
+        f"shows the {how.side} {characters} of an identifier{whole}, which can single out persons and is in no figure "
+        f"of risk; the rarest stands in {parts.min()} rows"
+    )
 
 
 def _canonical(values: Any, column: Column) -> TextArray:

@@ -13,8 +13,9 @@ import pandas as pd
 from components.anonymization.coding import Attribute, BoolArray, IntArray, any_row_of, combined, encode
 from components.anonymization.criteria.counts import Counts, distinct, tally
 from components.anonymization.criteria.requirements import Reached, Requirement, bind
-from components.anonymization.criteria.sensitive import Rows, rows_of
+from components.anonymization.criteria.sensitive import Rows, person_codes, rows_of
 from components.anonymization.disclosure import FIGURES, Classes, Disclosure, disclosure_of
+from components.anonymization.linkage import alike
 from components.risk.release import ReleaseRisk, release_risk
 from schemas.dataset import DatasetSchema
 
@@ -51,6 +52,14 @@ class Measurement:
     risk : ReleaseRisk
     criteria : tuple of Reached
         Every criterion that was asked for.
+    k_linked : int or None
+        Fewest persons whose rows are in the same set of classes, which is what k comes to where rows stay linked: where
+        the table itself holds the subject id, plain or as a pseudonym. Fully suppressed rows are a class here; rows
+        without an id are linked to nothing and left aside. Else None, as `linked_persons` and `linked_alone`.
+    linked_persons : int or None
+        Persons whom the table's own subject ids tell.
+    linked_alone : int or None
+        Those of them whose set of classes is nobody else's.
     """
 
     rows: int
@@ -63,6 +72,9 @@ class Measurement:
     columns: dict[str, Disclosure]
     risk: ReleaseRisk
     criteria: tuple[Reached, ...] = ()
+    k_linked: int | None = None
+    linked_persons: int | None = None
+    linked_alone: int | None = None
 
     def figures(self) -> list[tuple[str, str, float]]:
         """Return (metric, column, value) rows under the names of ``metrics.csv``."""
@@ -84,8 +96,10 @@ class Measurement:
             whole.append(("k_persons", "", self.k_persons))
         if self.k_wildcard is not None:
             whole.append(("k_wildcard", "", self.k_wildcard))
-        whole.extend((name, column, getattr(found, name)) for column, found in self.columns.items() for name in FIGURES)
-        return whole
+        if self.k_linked is not None and self.linked_persons and self.linked_alone is not None:
+            whole += [("k_linked", "", self.k_linked), ("linked_alone", "", self.linked_alone / self.linked_persons)]
+        columns = [(name, column, getattr(found, name)) for column, found in self.columns.items() for name in FIGURES]
+        return [*whole, *(figure for figure in columns if figure[-1] is not None)]
 
 
 def measure(
@@ -158,6 +172,7 @@ def measure_classes(  # noqa: PLR0913  # what `measure` takes, and what it does 
     rows = rows_of(frame, schema, table_frame, persons, fitting)
     members = tally(classes.ids, rows.persons[0][keep], classes.count, rows.persons[1]) if rows.persons else None
     class_sizes = sizes if members is None else distinct(members).astype(np.int64)
+    groups = _linked(frame, schema, rows if persons is None else None, classes)
     return Measurement(
         rows=len(frame),
         suppressed=suppressed,
@@ -166,10 +181,27 @@ def measure_classes(  # noqa: PLR0913  # what `measure` takes, and what it does 
         k_rows=int(sizes.min()),
         k_persons=None if members is None else int(class_sizes.min()),
         k_wildcard=_wildcard_k(parts, any_row_of(classes.ids, classes.count), sizes, members),
-        columns={name: disclosure_of(values, classes) for name, values in rows.values.items()},
+        columns={name: disclosure_of(values, classes, rows.persons) for name, values in rows.values.items()},
         risk=release_risk(class_sizes, suppressed_share, schema.risk_thresholds),
         criteria=tuple(_reached(requirement, rows, classes) for requirement in requirements),
+        k_linked=int(groups.min()) if groups.size else None,
+        linked_persons=int(groups.sum()) if groups.size else None,
+        linked_alone=int(np.count_nonzero(groups == 1)) if groups.size else None,
     )
+
+
+def _linked(frame: pd.DataFrame, schema: DatasetSchema, rows: Rows | None, classes: Classes) -> IntArray:
+    """Return how many persons share each set of classes, by the ids that the table itself holds; empty without any.
+
+    `rows` has their codes where nobody else said whom the rows are about.
+    """
+    named = person_codes(frame, schema) if rows is None else rows.persons
+    if named is None:
+        return np.zeros(0, dtype=np.int64)
+    of_row = np.full(len(frame), classes.count)  # fully suppressed rows are a class too
+    of_row[classes.keep] = classes.ids
+    known = named[0] > 0
+    return alike(named[0][known] - 1, named[1] - 1, of_row[known], classes.count + 1)
 
 
 def _reached(requirement: Requirement, rows: Rows, classes: Classes) -> Reached:

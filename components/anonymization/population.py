@@ -1,6 +1,10 @@
-"""The population that a table's persons are of: read, and looked up by what the classes of a release show."""
+"""The population that a table's persons are of: read, and looked up by what the classes of a release show.
 
-from collections.abc import Sequence
+Where the table has a subject id and the population's file holds that column, its persons are counted; without it each
+of its rows is one person.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,23 +13,25 @@ import numpy.typing as npt
 import pandas as pd
 
 from components.anonymization.coding import Attribute, IntArray, any_row_of, combined, encode
-from components.anonymization.criteria.counts import distinct, tally
+from components.anonymization.criteria.counts import distinct, sizes, tally
+from components.anonymization.criteria.scores import Score
 from components.anonymization.criteria.sensitive import person_codes
 from components.anonymization.hierarchies.hierarchy import Ladder, climb
 from components.anonymization.hierarchies.keys import keys_of_values
 from components.anonymization.measurement import fully_suppressed
 from components.data.declarations import Csv, SourceDeclaration
-from components.data.reading import read
+from components.data.reading import header, read
 from components.data.table import Table
 from components.risk.population import PopulationRisk, population_risk
-from schemas.dataset import DatasetSchema, Population
+from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
+from schemas.wording import shown
 
 Levels = Sequence[int | IntArray]
 
 
 def read_population(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> pd.DataFrame:
-    """Read the population's quasi-identifiers from ``dataset.population.path``, as the dataset's own are read.
+    """Read the population's quasi-identifiers and subject id from ``dataset.population.path``, as the dataset's own.
 
     Parameters
     ----------
@@ -40,7 +46,8 @@ def read_population(schema: DatasetSchema, source: SourceDeclaration, base: Path
     Returns
     -------
     pandas.DataFrame
-        One row a person; the quasi-identifiers, typed as the table's. Other columns of the file are left aside.
+        The quasi-identifiers, typed as the table's, and the subject id where the schema names one and the file holds it
+        (without it each row is one person). Other columns of the file are left aside.
 
     Raises
     ------
@@ -58,23 +65,75 @@ def read_population(schema: DatasetSchema, source: SourceDeclaration, base: Path
         own = source.model_copy(update={"path": path})
     else:
         own = Csv(path=path, trim=getattr(source, "trim", True), normalize=getattr(source, "normalize", True))
+    told = _of_population(schema, schema.quasi_identifiers)
+    if schema.subject_id is not None and _holds(schema.subject_id, told, own, base):
+        told = _of_population(schema, dict.fromkeys([*schema.quasi_identifiers, schema.subject_id]))
     try:
-        return read(_of_population(schema), own, base).table.frame
+        return read(told, own, base).table.frame
     except DataError as error:
         raise DataError(_of_the_population(error)) from None
 
 
-def _of_population(schema: DatasetSchema) -> DatasetSchema:
-    """Return the schema of a file that holds the quasi-identifiers, and whatever else."""
-    columns = [schema.column(name).model_copy(update={"unique": False}) for name in schema.quasi_identifiers]
+def _holds(name: str, schema: DatasetSchema, source: Csv, base: Path) -> bool:
+    """Tell whether a file has a column; of one that can't be read `read` says why."""
+    try:
+        return name in header(schema, source, base).names
+    except DataError:
+        return False
+
+
+def _of_population(schema: DatasetSchema, names: Iterable[str]) -> DatasetSchema:
+    """Return the schema of a file that holds some columns, and whatever else."""
+    columns = [schema.column(name).model_copy(update={"unique": False}) for name in names]
     alone = {"target": None, "task": None, "subject_id": None, "client": None, "undeclared": "drop"}
     return schema.model_copy(
         update={"columns": columns, **alone, "split": schema.split.model_copy(update={"stratify": False})}
     )
 
 
+def persons_in(people: pd.DataFrame, schema: DatasetSchema) -> tuple[IntArray, int, Score]:
+    """Say whom each row of a population is about, and how its persons are counted.
+
+    Parameters
+    ----------
+    people : pandas.DataFrame
+        The population.
+    schema : DatasetSchema
+        Of the table: its subject id tells persons where it is a column of `people`.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (rows,)
+        The person of each row; rows without an id count as one. Without ids one code for all.
+    n_codes : int
+    score : callable
+        Counts the persons of each class from the `Counts` of `codes`.
+    """
+    named = person_codes(people, schema)
+    if named is None:
+        return np.zeros(len(people), dtype=np.int8), 1, sizes
+    return *named, distinct
+
+
+def person_count(people: pd.DataFrame, schema: DatasetSchema) -> int:
+    """Return how many persons a population has (see `persons_in`)."""
+    codes, n_codes, score = persons_in(people, schema)
+    return int(score(tally(np.zeros_like(codes), codes, 1, n_codes))[0])
+
+
+def rows_as_persons(people: pd.DataFrame | None, schema: DatasetSchema) -> tuple[str, ...]:
+    """Warn where the table counts persons, and its population's table can't."""
+    if people is None or schema.subject_id is None or schema.subject_id in people.columns:
+        return ()
+    said = (
+        f"the population has no column {shown(schema.subject_id)}, which tells the table's persons: each of its rows "
+        "was taken as one person, and k_map and journalist risk are too good where a person has several"
+    )
+    return (said,)
+
+
 def population_sizes(
-    ladders: Sequence[Ladder], levels: Levels, population: pd.DataFrame, markers: Sequence[str] = ()
+    ladders: Sequence[Ladder], levels: Levels, population: pd.DataFrame, schema: DatasetSchema
 ) -> IntArray:
     """Count the persons of a population who fit what each row of a table shows.
 
@@ -86,8 +145,8 @@ def population_sizes(
         The level of each; where rows are recoded locally, that of each row.
     population : pandas.DataFrame
         Holds the same quasi-identifiers, typed as the table's. Is not written to.
-    markers : sequence of str, optional
-        How missing cells are written: a hierarchy may hold one.
+    schema : DatasetSchema
+        Of the table: its subject id tells persons, and a hierarchy may hold one of its missing markers.
 
     Returns
     -------
@@ -101,17 +160,18 @@ def population_sizes(
         A hierarchy lacks values of the population; with a fault for every such column.
     """
     people = encode(population, [ladder.attribute.columns[0] for ladder in ladders])
-    sides = _climbed(ladders, people, markers)
+    sides = _climbed(ladders, people, schema.missing.markers)
     tuples, count = combined((person.codes, person.size) for person in people)
     first = any_row_of(tuples, count)
-    crowds = np.bincount(tuples, minlength=count)
+    codes, n_codes, score = persons_in(population, schema)
+    crowds = tally(tuples, codes, count, n_codes)
     found = np.zeros(len(ladders[0].attribute.codes), dtype=np.int64)
     for chosen, rows in _by_levels(levels, len(found)):
         keys, n_keys = combined(
             _side_by_side(mine, theirs, level, rows, first)
             for mine, theirs, level in zip(ladders, sides, chosen, strict=True)
         )
-        fitting = np.bincount(keys[len(rows) :], weights=crowds, minlength=n_keys)
+        fitting = score(crowds.merged(keys[len(rows) :], n_keys))
         found[rows] = fitting[keys[: len(rows)]]
     return found
 
@@ -120,13 +180,13 @@ def raw_population_sizes(table: Table, population: pd.DataFrame) -> IntArray:
     """Count the persons of a population who have just the quasi-identifiers of each row, of shape (n,)."""
     attributes = _quasi_identifiers(table)
     if not attributes:
-        return np.full(len(table.frame), len(population))
-    return population_sizes([held(one) for one in attributes], [0] * len(attributes), population)
+        return np.full(len(table.frame), person_count(population, table.schema))
+    return population_sizes([held(one) for one in attributes], [0] * len(attributes), population, table.schema)
 
 
 def refuse_strangers(table: Table, population: pd.DataFrame) -> None:
     """Raise ``DataError`` where not all persons of a raw table can be in a population."""
-    risk_in_population(table, Population(), population, raw_population_sizes(table, population))
+    risk_in_population(table, person_count(population, table.schema), raw_population_sizes(table, population))
 
 
 def held(attribute: Attribute) -> Ladder:
@@ -138,23 +198,20 @@ def held(attribute: Attribute) -> Ladder:
 
 def risk_in_population(
     table: Table,
-    population: Population,
-    people: pd.DataFrame | None,
+    size: int | None,
     in_population: IntArray | None = None,
     *,
     sampled: int | None = None,
     persons: npt.ArrayLike | None = None,
 ) -> PopulationRisk | None:
-    """Measure a table's risk to someone who knows the population, where one is declared.
+    """Measure a table's risk to someone who knows the population, where its size is known.
 
     Parameters
     ----------
     table : Table
         Released or raw; its fully suppressed rows are left out.
-    population : Population
-        As the dataset declares it.
-    people : pandas.DataFrame or None
-        The population's table, of which only the number of rows counts here; it wins over ``population.size``.
+    size : int or None
+        Persons in the population: as counted (see `person_count`), or as the dataset declares it.
     in_population : ndarray of int, shape (n,), optional
         See `population_sizes`. Without it the sizes of classes in the population are estimated.
     sampled : int, optional
@@ -165,14 +222,13 @@ def risk_in_population(
     Returns
     -------
     PopulationRisk or None
-        None where neither table nor size of a population is known.
+        None without a size.
 
     Raises
     ------
     DataError
         See `components.risk.population.population_risk`.
     """
-    size = population.size if people is None else len(people)
     if size is None:
         return None
     attributes = _quasi_identifiers(table)
@@ -180,11 +236,11 @@ def risk_in_population(
     whole = [(np.zeros(len(keep), dtype=np.int8), 1)]  # without quasi-identifiers all rows are one class
     classes, count = combined([(one.codes[keep], one.size) for one in attributes] or whole)
     named = person_codes(table.frame, table.schema, persons)
-    sizes = np.bincount(classes, minlength=count)
+    class_sizes = np.bincount(classes, minlength=count)
     if named is not None:
-        sizes = distinct(tally(classes, named[0][keep], count, named[1])).astype(np.int64)
+        class_sizes = distinct(tally(classes, named[0][keep], count, named[1])).astype(np.int64)
     fitting = None if in_population is None else in_population[keep][any_row_of(classes, count)]
-    return population_risk(sizes, size, fitting, sampled=sampled)
+    return population_risk(class_sizes, size, fitting, sampled=sampled)
 
 
 def _quasi_identifiers(table: Table) -> list[Attribute]:

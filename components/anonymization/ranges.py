@@ -15,12 +15,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.anonymization.coding import MISSING, Attribute, BoolArray, IntArray, take
+from components.anonymization.coding import MISSING, Attribute, BoolArray, IntArray, halfway, take
 from components.anonymization.criteria.counts import Counts
 from components.anonymization.representatives import Published, actual, counted
 from schemas.dataset import Column
+from schemas.faults import DataError, Fault
+from schemas.wording import shown
 
 TextArray = npt.NDArray[np.object_]
+MOST_CHARACTERS = 2**28
+"""Characters that the cells of a released column of sets hold at most, all rows together."""
+
 _MISTAKABLE = r'[,{}\[\]"]|^\s|\s$|^missing$'
 
 
@@ -54,6 +59,11 @@ def covering(attribute: Attribute, classes: IntArray, n_classes: int, missing: s
     missing : {"own_value", "ignore"}
         Whether missing cells show as a member. Where all cells of a class are missing they stay so.
 
+    Raises
+    ------
+    DataError
+        Sets of values would make the column larger than can be held.
+
     Notes
     -----
     In training a range is its midpoint (rounded down for whole numbers and dates), a set of ordered values its lower
@@ -78,6 +88,11 @@ def covers(attribute: Attribute, counts: Counts, classes: IntArray, missing: str
     classes : ndarray of int, shape (n,)
         Class of each row to publish.
     missing : {"own_value", "ignore"}
+
+    Raises
+    ------
+    DataError
+        Sets of values would make the column larger than can be held.
     """
     members = _members(counts)
     if attribute.kind == "ordered":
@@ -89,7 +104,7 @@ def covers(attribute: Attribute, counts: Counts, classes: IntArray, missing: str
         labels = _range_texts(attribute, members, shows_gap)
         training = _midpoints(attribute, members)
     else:
-        labels = _set_texts(attribute, members, shows_gap)
+        labels = _set_texts(attribute, members, shows_gap, np.bincount(classes, minlength=len(sizes)))
         place = (sizes - 1) // 2 if attribute.kind == "ordered" else _likeliest(attribute, members, classes)
         training = attribute.cells(members.at(place))[0]
     return Published(
@@ -163,28 +178,50 @@ def _range_texts(attribute: Attribute, members: _Members, gap: BoolArray) -> Tex
     return np.where(gap, "{" + labels + ", missing}", labels)
 
 
-def _set_texts(attribute: Attribute, members: _Members, gap: BoolArray) -> TextArray:
+def _set_texts(attribute: Attribute, members: _Members, gap: BoolArray, rows: IntArray) -> TextArray:
     plain = texts(attribute.domain()[0], attribute.columns[0])
     quoted = pd.Series(plain, dtype="str")
     odd = quoted.str.contains(_MISTAKABLE)
     quoted = quoted.where(~odd, '"' + quoted.str.replace('"', '""', regex=False) + '"')
+    alone = (members.sizes == 1) & ~gap
+    lengths = _lengths(members, np.asarray(quoted.str.len(), dtype=np.int64), gap)
+    _refuse_endless(attribute.columns[0], members, int((lengths * np.maximum(rows, 1))[~alone].sum()))
     offsets = np.append(members.starts, len(members.codes)).astype(np.int32)
     listed = pa.ListArray.from_arrays(offsets, pa.array(quoted, pa.string()).take(pa.array(members.codes)))
     inner = np.asarray(pc.binary_join(listed, ", ").to_numpy(zero_copy_only=False), dtype=object)
     inner = np.where(gap, inner + ", missing", inner)
-    alone = (members.sizes == 1) & ~gap
     labels = "{" + inner + "}"
     labels[alone] = plain[members.codes[members.starts[alone]]]
     return np.asarray(labels, dtype=object)
+
+
+def _lengths(members: _Members, lengths: IntArray, gap: BoolArray) -> IntArray:
+    """Return the characters of each class's set: its braces make up for the comma that the last member lacks."""
+    below = np.append(0, np.cumsum(lengths[members.codes] + len(", ")))
+    ends = members.starts + members.sizes
+    return np.asarray(below[ends] - below[members.starts] + gap * len(", missing"), dtype=np.int64)
+
+
+def _refuse_endless(column: Column, members: _Members, characters: int) -> None:
+    """Raise ``DataError`` where every row names all values of its class, and these are too many to be written."""
+    if characters > MOST_CHARACTERS:
+        raise DataError(
+            Fault(
+                f"column {shown(column.name)}",
+                f"would hold {characters:,} characters: each row shows the set of its class's values, of which there "
+                f"are up to {int(members.sizes.max()):,}",
+                f"at most {MOST_CHARACTERS:,} characters",
+                "give it a hierarchy and a method that follows it (mondrian on categories, lattice), or the role drop "
+                "or insensitive",
+            )
+        )
 
 
 def _midpoints(attribute: Attribute, members: _Members) -> Any:
     """Return the midpoint of each class's range, in the column's own dtype."""
     (low,) = attribute.cells(members.at(np.zeros_like(members.sizes)))
     (high,) = attribute.cells(members.at(members.sizes - 1))
-    if attribute.columns[0].dtype == "number":
-        return low + (high - low) / 2
-    half = low + (high - low) // 2
+    half = halfway(low, high)
     if attribute.columns[0].dtype == "date":
         return half.astype("datetime64[D]").astype(low.dtype)
     return half

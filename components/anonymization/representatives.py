@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.coding import MISSING, Attribute, BoolArray, FloatArray, IntArray, combined
+from components.anonymization.coding import MISSING, Attribute, BoolArray, FloatArray, IntArray, above_first, combined
 from components.anonymization.criteria.counts import Counts, most_frequent, tally
 from schemas.dataset import Column
 
@@ -135,6 +135,10 @@ def scale(attribute: Attribute) -> FloatArray:
         (values,) = attribute.domain()
         if getattr(values.dtype, "kind", "") == "M":
             values = values.astype("int64")
-        place = np.asarray(values, dtype=np.float64)
-        place = place - place[0]
+        if attribute.columns[0].dtype == "number":
+            place = np.asarray(values, dtype=np.float64)
+            place = np.ldexp(place, -1 - int(np.frexp(place[[0, -1]])[1].max()))  # to where no range overflows
+            place = place - place[0]
+        else:
+            place = above_first(np.asarray(values, dtype=np.int64))
     return place / place[-1] if attribute.size > 1 else place

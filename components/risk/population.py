@@ -98,7 +98,7 @@ def population_risk(
             Fault(
                 place="dataset.population.path",
                 problem=f"{short} of {len(class_sizes)} classes hold more persons than the population's",
-                allowed="a population that all persons of the table are of, one row a person",
+                allowed="a population that all persons of the table are of, one row a person or with their subject id",
                 remedy="bring the whole population, coded as the table is, or state dataset.population.size alone",
             )
         )

@@ -47,11 +47,14 @@ def slow_measure(
         "classes": len(groups),
         "suppressed": len(rows) - len(kept) + left_out,
         **slow_risk([len({who[position] for position in members}) for members in groups]),
+        **slow_linked(frame, schema, rows),
     }
     cells = {name: cells_of(frame[name]) for name in schema.sensitive}
     table = {name: cells_of(whole[name]) for name in schema.sensitive}
     for name in schema.sensitive:
         found[name] = slow_disclosure(schema, name, groups, cells[name], table[name])
+        if persons is not None:
+            found[name]["alpha_persons"] = max(slow_common(members, who, cells[name]) for members in groups)
     if criteria:
         found["criteria"] = [
             slow_criterion(
@@ -84,6 +87,25 @@ def slow_risk(sizes: list[int]) -> dict[str, Any]:
         "above_a_half": sum(risk > 0.5 for risk in of_record) / len(of_record),
         "uniques": sum(risk == 1 for risk in of_record) / len(of_record),
     }
+
+
+def slow_linked(frame: pd.DataFrame, schema: DatasetSchema, rows: list[tuple[Any, ...]]) -> dict[str, int]:
+    """Compare each person's set of classes with everybody's; a row that is all stars is in a class of such rows."""
+    if schema.subject_id is None or schema.subject_id not in frame:
+        return {}
+    seen: dict[Any, set[tuple[Any, ...]]] = defaultdict(set)
+    for person, row in zip(frame[schema.subject_id], rows, strict=True):
+        if not pd.isna(person):
+            seen[person].add(row)
+    alike = [sum(other == mine for other in seen.values()) for mine in seen.values()]
+    return {"k_linked": min(alike), "linked_persons": len(seen), "linked_alone": alike.count(1)} if alike else {}
+
+
+def slow_common(members: list[int], who: list[Any], cells: list[Any]) -> float:
+    """Return the share of the persons with a known value who have the commonest of them."""
+    persons = {who[position] for position in members if cells[position] != MISSING}
+    having = Counter(value for value, _ in {(cells[p], who[p]) for p in members if cells[p] != MISSING})
+    return max(having.values()) / len(persons) if persons else 0.0
 
 
 def slow_disclosure(

@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.anonymization.coding import encode
+from components.anonymization.hierarchies.functions import level_labels
 from components.anonymization.hierarchies.hierarchy import Ladder, climb, published
 from components.anonymization.hierarchies.sources import hierarchy_of, load
-from schemas.dataset import DatasetSchema
+from schemas.dataset import Column, DatasetSchema
+from schemas.faults import DataError
 
 REGIONS = [
     ["SE", "North", "Europe", "*"],
@@ -358,3 +360,12 @@ def test_the_order_of_rows_is_no_matter(order: list[int]) -> None:
     there = climbed(text([*cells]), REGIONS)
     assert shown(here, levels[order]) == [shown(there, levels)[at] for at in order]
     assert learned(here, levels[order]) == [learned(there, levels)[at] for at in order]
+
+
+@pytest.mark.parametrize("width", [1e-300, 1e-310, 5e-324])
+@pytest.mark.parametrize("bounds", [{}, {"highest": 1e307}, {"lowest": -1.7e308, "highest": 1e307}])
+def test_intervals_too_narrow_for_their_numbers_are_refused_without_a_warning(width: float, bounds: dict[str, float]):
+    rule = {"name": "intervals", "widths": [width], **bounds}
+    column = Column.model_validate({"name": "x", "dtype": "number", "role": "quasi_identifier", "hierarchy": rule})
+    with pytest.raises(DataError, match="intervals of this width can't be told apart"):
+        level_labels(column.hierarchy, column, np.array([1.0, 1e308, -1e308]), 1)  # type: ignore[arg-type]

@@ -319,7 +319,20 @@ def test_labels_that_differ_are_none(tmp_path: Path, one: str, other: str) -> No
 
 
 def test_a_label_that_is_another_groups_value_is_a_warning(tmp_path: Path) -> None:
-    assert "also values, of another group: 'b'" in from_file(tmp_path, "a,b\nb,c\nd,d\n").warnings[0]
+    content = "a,b\nb,c\nd,d\n"
+    assert "also values, of another group: 'b'" in from_file(tmp_path, content, public=True).warnings[0]
+    assert "also values, of another group: 'b'" in from_file(tmp_path, content, values=["a", "b", "d"]).warnings[0]
+    (said,) = from_file(tmp_path, content).warnings
+    assert said.endswith("labels that are also values, of another group: 1 of 3")
+
+
+def test_labels_that_look_alike_are_only_counted_where_they_are_values(tmp_path: Path) -> None:
+    content = "Schmidt,Schmidt\nSchmitt,Schmitt\nMiller,others\n"
+    (said,) = from_file(tmp_path, content).warnings
+    assert said.endswith("may mean the same: 1 pair")
+    assert "'Schmidt' and 'Schmitt'" in from_file(tmp_path, content, public=True).warnings[0]
+    (said,) = from_file(tmp_path, content + "Smith,northern\nSmythe,norhern\n").warnings
+    assert said.endswith("may mean the same: 'norhern' and 'northern' and 1 more")
 
 
 def test_values_that_match_no_cell_are_a_warning(tmp_path: Path) -> None:

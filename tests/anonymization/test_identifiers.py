@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -185,9 +186,26 @@ def test_warnings_say_what_stays_personal():
     table = table_of({"patient": ["Ann", "Bo"], "number": [12, 13], "weight": [1.0, 2.0], "age": [1, 2]})
     linked, shows = warnings(asked, treated(asked, table))
     assert "personal data still" in linked
-    assert "first 1 characters" in shows
+    assert "first 1 character of" in shows
     assert "rarest stands in 2 rows" in shows
     assert not any(name in linked + shows for name in ("Ann", "Bo", "12"))
+
+
+def test_a_mask_that_keeps_whole_values_is_not_said_to_show_them():
+    table = table_of({"patient": ["12345", "12346"], "age": [1, 2]})
+    asked = {"patient": Mask(keep=5)}
+    (said,) = warnings(asked, treated(asked, table))
+    assert said == (
+        "column 'patient' shows nothing of an identifier: no value has more than the 5 characters that the mask keeps"
+    )
+
+
+def test_values_that_a_mask_hides_whole_are_told_apart_from_those_it_shows():
+    table = table_of({"patient": ["12345", "123456", "123457"], "age": [1, 2, 3]})
+    asked = {"patient": Mask(keep=5)}
+    (said,) = warnings(asked, treated(asked, table))
+    assert "first 5 characters of an identifier (values that have no more are hidden whole, in 1 rows)" in said
+    assert "the rarest stands in 2 rows" in said
 
 
 def wards(rows: int = 60) -> Table:
@@ -225,6 +243,15 @@ class TestReleases:
         again = measure(release.table.frame, release.table.schema, wards().frame)
         assert (again.k, again.k_rows) == (release.after.k, release.after.k_rows)
         assert again.k >= 3
+
+    def test_say_what_linked_rows_leave_of_k(self):
+        table = wards()
+        release = self.release(table, patient=Pseudonymise())
+        shown = release.table.frame.groupby("patient")["age"].agg(frozenset).value_counts()
+        after = release.after
+        assert (after.k_linked, after.linked_alone) == (shown.min(), shown.eq(1).sum())
+        assert after.linked_persons == 30
+        assert self.release(table).after.k_linked is None
 
     def test_keep_identifiers_from_what_a_model_learns_of(self):
         for asked in ({"patient": Pseudonymise()}, {"number": Mask(keep=1)}):
@@ -298,6 +325,18 @@ def test_no_file_of_a_run_holds_the_key_or_a_raw_identifier(
     released = pd.read_csv(next(path for path in files if path.name == "release.csv"), dtype="string")
     assert set(released["patient"]) <= {hashed(f"Patient {at:03}") for at in range(100)}
     assert set(released["number"].dropna()) <= {"1***", "2***"}
+
+
+def test_a_run_says_how_many_persons_their_pseudonyms_leave_alone(composed: Callable[..., Any], tmp_path: Path):
+    assert pipeline.run(composed(PSEUDONYMS)) == 0
+    record = json.loads(next((tmp_path / "outputs").rglob("record.json")).read_text(encoding="utf-8"))
+    after = record["anonymization"]["after"]
+    (said,) = [text for text in record["warnings"] if "holds for one row of a person" in text]
+    assert after["k_linked"] < 3 <= after["k"]
+    assert f"{after['linked_alone']} of {after['linked_persons']} persons are alone" in said
+    metrics = {(one["metric"], one["when"]): one["value"] for one in record["metrics"]}
+    assert metrics["k_linked", "after"] == after["k_linked"]
+    assert metrics["linked_alone", "after"] == after["linked_alone"] / after["linked_persons"]
 
 
 def test_no_file_of_a_run_that_breaks_holds_them_either(

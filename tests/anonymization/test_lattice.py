@@ -202,9 +202,9 @@ def test_all_that_is_wrong_with_columns_and_options_is_told_at_once():
         "anonymization.weights.x",
         "anonymization.weights",
         "anonymization.levels.p",
-        "anonymization.levels.p.min",
         "anonymization.levels.other",
         "anonymization.levels.q",
+        "anonymization.levels.p.min",
     ]
     assert all(fault.remedy for fault in caught.value.faults)
 
@@ -215,6 +215,12 @@ def test_weights_move_the_choice_to_the_lighter_column():
     for heavy, light in (("p", "q"), ("q", "p")):
         release = anonymise(table, k=2, weights={heavy: 3.0})
         assert release.transformation["levels"] == [{heavy: 0, light: 1}]
+
+
+def test_weights_as_large_as_numbers_get_are_shares_still():
+    table = table_of({"p": list("abab"), "q": list("vvww")}, {"p": quasi(), "q": quasi()})
+    even = anonymise(table, k=2).transformation["searches"][0]
+    assert anonymise(table, k=2, weights={"p": 1.7e308, "q": 1.7e308}).transformation["searches"][0] == even
 
 
 def test_levels_bound_the_search():
@@ -231,7 +237,7 @@ def test_of_equally_good_nodes_the_first_is_taken_and_that_is_said():
     table = table_of({"p": list("abab"), "q": list("vvww")}, {"p": quasi(), "q": quasi()})
     release = anonymise(table, k=2)
     assert release.transformation["levels"] == [{"p": 0, "q": 1}]
-    assert "2 nodes lose equally little" in release.transformation["searches"][0]["chosen"]
+    assert "2 of the nodes tried lose equally little" in release.transformation["searches"][0]["chosen"]
 
 
 def test_every_node_is_on_record_with_what_became_of_it():
@@ -455,8 +461,14 @@ def crowds(draw: st.DrawFn) -> tuple[Table, pd.DataFrame, dict[str, Any]]:
     rows, others = draw(values), draw(values)
     tree = {"name": "tree", "groups": {"ab": ["a", "b"], "cd": ["c", "d"]}}
     columns = {"p": quasi(tree), "q": quasi({"name": "tree", "groups": {"vw": ["v", "w"], "x": ["x"]}})}
-    table = table_of({"p": [row[0] for row in rows], "q": [row[1] for row in rows]}, columns)
+    cells = {"p": [row[0] for row in rows], "q": [row[1] for row in rows]}
     population = pd.DataFrame(others, columns=["p", "q"], dtype="string")
+    if draw(st.booleans()):
+        columns["who"] = {"dtype": "text", "role": "identifier"}
+        cells["who"] = [f"row {row}" for row in range(len(rows))]
+        several = st.lists(st.sampled_from("klmno"), min_size=len(others), max_size=len(others))
+        population["who"] = pd.array(draw(several), dtype="string")
+    table = table_of(cells, columns, subject_id="who" if "who" in columns else None)
     asked: dict[str, Any] = {"k": 2, "criteria": [{"name": "k_map", "k": draw(st.integers(2, 5))}]}
     asked["suppressed_rows"] = draw(st.sampled_from(["star", "drop"]))
     return table, population, {**asked, "suppression_limit": draw(st.sampled_from([0.0, 0.4]))}
@@ -471,11 +483,13 @@ def test_k_map_counts_the_persons_of_the_population(made: tuple[Table, pd.DataFr
         "q": [str, lambda cell: "vw" if cell in "vw" else "x", lambda _: "*"],
     }
     k_map, rows = asked["criteria"][0]["k"], len(table.frame)
+    persons = population.assign(who=population.get("who", pd.Series(range(len(population)))))
     fits = {}
     for p in range(3):
         for q in range(3):
-            mine = [(shown["p"][p](a), shown["q"][q](b)) for a, b in table.frame.itertuples(index=False)]
-            theirs = Counter((shown["p"][p](a), shown["q"][q](b)) for a, b in population.itertuples(index=False))
+            mine = [(shown["p"][p](a), shown["q"][q](b)) for a, b in table.frame[["p", "q"]].itertuples(index=False)]
+            named = {(shown["p"][p](a), shown["q"][q](b), who) for a, b, who in persons.itertuples(index=False)}
+            theirs = Counter((a, b) for a, b, _ in named)
             sizes = Counter(mine)
             gone = sum(sizes[one] < 2 or theirs[one] < k_map for one in mine)
             fits[p, q] = gone <= int(asked["suppression_limit"] * rows + 1e-9) and gone < rows
@@ -488,6 +502,19 @@ def test_k_map_counts_the_persons_of_the_population(made: tuple[Table, pd.DataFr
     levels = release.transformation["levels"][0]
     assert fits[levels["p"], levels["q"]]
     assert {one.name: one.met for one in release.after.criteria} == {"k": True, "k_map": True}
+
+
+def test_k_map_takes_rows_for_persons_where_the_population_names_none_and_says_so():
+    columns = {"who": {"dtype": "text", "role": "identifier"}, "q": quasi()}
+    table = table_of({"who": list("pqrs"), "q": list("aabb")}, columns, subject_id="who")
+    asked: dict[str, Any] = {"k": 2, "criteria": [{"name": "k_map", "k": 3}]}
+    people = pd.DataFrame({"q": list("aaabbb"), "who": list("ppqrst")}, dtype="string")
+    counted, taken = anonymise(table, people, **asked), anonymise(table, people[["q"]], **asked)
+    assert (counted.transformation["levels"], counted.warnings) == ([{"q": 1}], ())  # p and q are two, in three rows
+    assert taken.transformation["levels"] == [{"q": 0}]
+    assert len([said for said in taken.warnings if "each of its rows was taken as one person" in said]) == 1
+    with pytest.raises(GoalError, match=r"k_map.*reaches 5"):
+        anonymise(table, people, k=2, criteria=[{"name": "k_map", "k": 6}])
 
 
 def test_k_map_on_a_population_table_goes_with_one_level_vector_alone():
@@ -505,3 +532,13 @@ def test_no_cell_value_is_in_a_goal_that_was_missed():
     with pytest.raises(GoalError) as caught:
         anonymise(table, k=2, levels={"q": {"max": 0}})
     assert "CANARY" not in str(caught.value)
+
+
+def test_a_model_sees_the_middle_of_the_widest_bounds():
+    columns = {
+        "x": quasi("*", "number", min=-1.7e308, max=1.7e308),
+        "i": quasi("*", "integer", min=-(2**63), max=2**63 - 1),
+    }
+    release = anonymise(table_of({"x": [-1.7e308, 1.7e308], "i": [-(2**63), 2**63 - 1]}, columns), k=2)
+    assert release.training.frame["x"].tolist() == [0.0, 0.0]
+    assert release.training.frame["i"].abs().max() <= 2**10

@@ -47,9 +47,15 @@ def figures(frame: pd.DataFrame, schema: DatasetSchema, whole: Any = None, perso
         "above_a_fifth": found.risk.above["0.2"],
         "above_a_half": found.risk.above["0.5"],
         "uniques": found.risk.sample_uniques,
+        "k_linked": found.k_linked,
+        "linked_persons": found.linked_persons,
+        "linked_alone": found.linked_alone,
     }
+    flat = {name: figure for name, figure in flat.items() if figure is not None}
     return flat | {
-        column: {name: getattr(one, name) for name in FIGURES} for column, one in found.columns.items() if one.sensitive
+        column: {name: figure for name in FIGURES if (figure := getattr(one, name)) is not None}
+        for column, one in found.columns.items()
+        if one.sensitive
     }
 
 
@@ -76,6 +82,24 @@ def test_compares_with_the_whole_table_where_there_is_one(data: st.DataObject, a
     without = some.drop(columns="person")
     found = figures(without, table.schema, table.frame, persons)
     assert_alike(found, slow(without, table.schema, table.frame, persons))
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_counts_what_linked_rows_tell_together(data: st.DataObject, any_tables: Tables, slow: Slow):
+    table = data.draw(any_tables(persons=True))
+    frame, schema, persons = data.draw(releases(table))
+    linked = released(schema_with(table, "person"), table.schema.quasi_identifiers, ["person"])
+    frame = frame.assign(person=pd.array([person and f"pseudonym of {person}" for person in persons], dtype="string"))
+    found = figures(frame, linked, table.frame, persons)
+    assert_alike(found, slow(frame, linked, table.frame, persons))
+    assert "k_linked" in found or not any(persons)
+    assert "k_linked" not in figures(frame, schema, table.frame, persons)
+
+
+def schema_with(table: Table, missing: str) -> DatasetSchema:
+    columns = [one.model_copy(update={"nullable": one.nullable or one.name == missing}) for one in table.schema.columns]
+    return table.schema.model_copy(update={"columns": columns})
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -224,6 +248,54 @@ def test_a_row_of_another_person_counts_and_one_of_the_same_does_not(make: Make)
     assert measure(table.frame, table.schema.model_copy(update={"subject_id": None})).k == 4
     nobody = measure(table.frame.assign(person=pd.array([None] * 4, dtype="string")), table.schema)
     assert nobody.k == 1  # who can't be told apart may be one person
+
+
+def test_who_is_hidden_in_each_class_is_alone_in_all_of_them(make: Make):
+    cells = {
+        "person": list("aabbcc"),
+        "age": [1, 2, 2, 3, 3, 1],
+    }  # two persons in each class, and no two in the same two
+    found = measure((table := make(cells, subject_id="person")).frame, table.schema)
+    assert (found.k, found.k_linked, found.linked_persons, found.linked_alone) == (2, 1, 3, 3)
+    told = {name: value for name, _, value in found.figures()}
+    assert (told["k_linked"], told["linked_alone"]) == (1, 1.0)
+    without = table.frame.drop(columns="person")
+    assert measure(without, table.schema, persons=cells["person"]).k_linked is None
+    assert measure(table.frame, table.schema.model_copy(update={"subject_id": None})).k_linked is None
+
+
+def test_rows_without_an_id_are_linked_to_nothing(make: Make):
+    cells = {"person": ["a", "b", None, None, None], "age": [1, 1, 1, 2, 2]}
+    found = measure((table := make(cells, subject_id="person")).frame, table.schema)
+    assert (found.k, found.k_linked, found.linked_persons, found.linked_alone) == (1, 2, 2, 0)
+
+
+def test_suppressed_rows_are_a_class_that_linked_persons_are_in_too():
+    schema = text_schema("zip").model_dump() | {"subject_id": "who"}
+    schema["columns"] = [{"name": "who", "dtype": "text", "role": "identifier"}, *schema["columns"]]
+    frame = pd.DataFrame({"who": list("abcad"), "zip": ["1", "1", "1", "*", "*"]}, dtype="string")
+    found = measure(frame, DatasetSchema.model_validate(schema))
+    assert (found.k, found.k_linked, found.linked_persons, found.linked_alone) == (3, 1, 4, 2)  # a: both; d: stars
+
+
+def test_a_value_that_all_persons_of_a_class_have_is_given_away_though_rows_differ(make: Make):
+    cells = {"person": list("aabbb"), "age": [1] * 5, "disease": ["flu", "angina", "flu", "asthma", "asthma"]}
+    table = make(cells, subject_id="person")
+    found = measure(table.frame, table.schema).columns["disease"]
+    assert (found.alpha, found.alpha_persons, found.l_known) == (0.4, 1.0, 3)
+    rows = measure(table.frame, table.schema.model_copy(update={"subject_id": None}))
+    assert rows.columns["disease"].alpha_persons is None
+    assert "alpha_persons" not in {name for name, _, _ in rows.figures()}
+    without = measure(table.frame.drop(columns="person"), table.schema, persons=cells["person"])
+    assert without.columns["disease"].alpha_persons == 1.0
+
+
+def test_a_person_of_whom_no_value_is_known_has_none_in_common(make: Make):
+    cells = {"person": list("abbcd"), "age": [1, 1, 1, 1, 2], "disease": ["flu", "flu", None, "angina", None]}
+    table = make(cells, subject_id="person")
+    assert measure(table.frame, table.schema).columns["disease"].alpha_persons == pytest.approx(2 / 3)
+    unknown = table.frame.assign(disease=pd.Series([None] * 5, dtype=table.frame["disease"].dtype))
+    assert measure(unknown, table.schema).columns["disease"].alpha_persons == 0.0
 
 
 def test_a_target_is_measured_without_being_sensitive(make: Make):

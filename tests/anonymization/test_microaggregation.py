@@ -164,3 +164,17 @@ def test_runs_are_those_of_going_through_one_by_one(rows: list[int], size: int):
     if filled < size and current:
         expected = [min(one, current - 1) for one in expected]
     assert microaggregation._runs(np.array(rows), size).tolist() == expected  # noqa: SLF001
+
+
+def test_numbers_near_the_largest_overflow_nowhere():
+    huge = [1.7e308, 1.6e308, -1.7e308, -1.6e308]
+    for function, expected in (("mean", 1.65e308), ("median", 1.65e308), ("mode", 1.6e308)):
+        cells = microaggregate(units_of(huge), 2, function).columns[0].cells  # type: ignore[arg-type]
+        assert cells[0] == cells[1] == pytest.approx(expected)
+        assert abs(cells[2]) == pytest.approx(1.7e308 if function == "mode" else expected)
+    both = microaggregate(units_of(huge, huge[::-1]), 2, "mean")
+    assert sorted(both.groups.tolist()) == [0, 0, 1, 1]
+    ends = [2**63 - 1, 2**63 - 1, -(2**63), -(2**63)]
+    whole = microaggregate(units_of(ends, dtype="integer"), 2, "mean").columns[0].cells
+    assert whole[2:].tolist() == ends[2:]
+    assert whole[0] >= 2**63 - 2**12

@@ -1,5 +1,6 @@
 """The population: read as the table is, and looked up by what rows show, against a plain count."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,18 @@ from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.hierarchies.sources import load
 from components.anonymization.population import (
     held,
+    person_count,
     population_sizes,
     raw_population_sizes,
     read_population,
     risk_in_population,
+    rows_as_persons,
 )
 from components.data.declarations import Csv, Hospitals
 from components.data.table import Table
 from runner import pipeline
 from runner.compose import compose_run
-from schemas.dataset import DatasetSchema, Population
+from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError
 
 TOWNS = {"north": ["a", "b"], "south": ["c", "d"]}
@@ -87,13 +90,32 @@ def test_who_fits_a_row_is_who_would_be_published_like_it(
     population = people_of(people)
     untouched = population.copy(deep=True)
     chosen = levels if isinstance(levels, int) else np.array(levels)
-    found = population_sizes(ladders_of(people_of(rows)), [chosen, 0], population, [""])
+    found = population_sizes(ladders_of(people_of(rows)), [chosen, 0], population, schema_of())
     expected = [
         sum(shown(other, level) == shown(town, level) and other_age == age for other, other_age in people)
         for (town, age), level in zip(rows, per_row, strict=True)
     ]
     assert found.tolist() == expected
     pd.testing.assert_frame_equal(population, untouched)
+
+
+@settings(deadline=None, max_examples=60)
+@given(PEOPLE, PEOPLE, st.data())
+def test_persons_are_counted_once_in_a_class_where_the_population_names_them(
+    rows: list[tuple[str | None, int | None]], people: list[tuple[str | None, int | None]], data: st.DataObject
+):
+    who = data.draw(st.lists(st.sampled_from(["p", "q", "r", None]), min_size=len(people), max_size=len(people)))
+    level = data.draw(st.integers(0, 2))
+    population = people_of(people).assign(who=pd.array(who, dtype="string"))
+    schema = schema_of(subject_id="who")
+    found = population_sizes(ladders_of(people_of(rows)), [level, 0], population, schema)
+    expected = [
+        len({one for one, (b, d) in zip(who, people, strict=True) if shown(b, level) == shown(a, level) and c == d})
+        for a, c in rows
+    ]
+    assert found.tolist() == expected
+    assert person_count(population, schema) == len(set(who))
+    assert person_count(population, schema_of()) == len(people)
 
 
 def test_a_population_that_a_hierarchy_does_not_cover_is_refused():
@@ -103,7 +125,7 @@ def test_a_population_that_a_hierarchy_does_not_cover_is_refused():
     (town,) = encode(frame, [open_column])
     ladder = climb(town, load(schema, Path())["town"])
     with pytest.raises(DataError, match=r"dataset\.population, column 'town'") as caught:
-        population_sizes([ladder], [1], pd.DataFrame({"town": pd.array(["a", "elsewhere"], dtype="string")}))
+        population_sizes([ladder], [1], pd.DataFrame({"town": pd.array(["a", "elsewhere"], dtype="string")}), schema)
     assert "elsewhere" not in str(caught.value)
 
 
@@ -119,6 +141,26 @@ class TestReading:
         assert found["age"].dtype == "Int64"
         assert found["town"].tolist()[0] == "a"
         assert found.iloc[1].isna().all()
+
+    def test_takes_the_subject_id_where_there_is_one(self, tmp_path: Path):
+        self.write(tmp_path, "age,name,who,town\n34,Ann,p,a\n35,Ann,p,a\n")
+        asked = {"population": {"path": "people.csv"}, "missing": {"markers": ["?"]}}
+        found = read_population(schema_of(subject_id="who", **asked), Csv(path="t.csv"), tmp_path)
+        assert list(found.columns) == ["town", "age", "who"]
+        assert found["who"].tolist() == ["p", "p"]
+        assert list(read_population(schema_of(**asked), Csv(path="t.csv"), tmp_path).columns) == ["town", "age"]
+
+    def test_takes_each_row_for_a_person_and_says_so_where_the_file_has_no_subject_id(self, tmp_path: Path):
+        self.write(tmp_path, "age,name,town\n34,Ann,a\n35,Ann,a\n")
+        schema = schema_of(subject_id="who", population={"path": "people.csv"}, missing={"markers": ["?"]})
+        found = read_population(schema, Csv(path="t.csv"), tmp_path)
+        assert person_count(found, schema) == 2
+        (said,) = rows_as_persons(found, schema)
+        assert "no column 'who'" in said
+        assert "each of its rows was taken as one person" in said
+        assert not rows_as_persons(found, schema_of())
+        assert not rows_as_persons(found.assign(who="p"), schema)
+        assert not rows_as_persons(None, schema)
 
     def test_takes_commas_where_the_dataset_is_no_csv_file(self, tmp_path: Path):
         schema = self.write(tmp_path, "town,age\na,1\n")
@@ -162,17 +204,17 @@ class TestRisk:
         return Table(frame, schema_of(**more))
 
     def test_looks_classes_up_where_they_were_counted(self):
-        risk = risk_in_population(self.table(), Population(), people_of([("a", 1)] * 9), np.array([4, 4, 6, 6, 6]))
+        risk = risk_in_population(self.table(), 9, np.array([4, 4, 6, 6, 6]))
         assert risk is not None
         assert (risk.k_map, risk.estimated, risk.size) == (4, False, 9)
 
     def test_estimates_them_by_the_size_alone(self):
-        risk = risk_in_population(self.table(), Population(size=50), None)
+        risk = risk_in_population(self.table(), 50)
         assert risk is not None
         assert (risk.k_map, risk.estimated) == (20, True)
 
     def test_counts_persons(self):
-        risk = risk_in_population(self.table(subject_id="who"), Population(size=40), None)
+        risk = risk_in_population(self.table(subject_id="who"), 40)
         assert risk is not None
         assert (risk.k_map, risk.sampling_fraction) == (10, 0.1)
 
@@ -184,12 +226,12 @@ class TestRisk:
             column.model_copy(update=text) if column.name in stars else column for column in table.schema.columns
         ]
         starred = Table(table.frame.assign(**stars), table.schema.model_copy(update={"columns": columns}))
-        risk = risk_in_population(starred, Population(size=50), None, sampled=5)
+        risk = risk_in_population(starred, 50, sampled=5)
         assert risk is not None
         assert (risk.k_map, risk.sampling_fraction) == (20, 0.1)
 
     def test_needs_a_population(self):
-        assert risk_in_population(self.table(), Population(), None) is None
+        assert risk_in_population(self.table(), None) is None
 
     def test_raw_rows_are_looked_up_as_they_are(self):
         people = people_of([("a", 1)] * 4 + [("b", 2)] * 5 + [("b", None), (None, 2)])
@@ -243,6 +285,35 @@ class TestRuns:
         found = figures("dataset.population.path=people.csv").astype(float)
         assert found["k_map", "before"] == 3
         assert found["risk_marketer_population", "before"] == pytest.approx(1 / 3)
+
+    def named(self) -> None:
+        ages = [*range(100)]
+        table = pd.DataFrame({"who": [f"p{age}" for age in ages], "age": ages, "ill": ["no", "yes"] * 50})
+        table.to_csv("wards.csv", index=False)
+        option = WARDS.replace("columns:\n", "subject_id: who\ncolumns:\n  who: {dtype: text, role: identifier}\n")
+        Path("options/dataset/wards.yaml").write_text(option, encoding="utf-8")
+
+    def test_count_persons_of_a_population_and_not_their_rows(self, figures: Callable[..., pd.Series]):
+        self.named()
+        visits = [(f"p{age}", age) for age in range(100)] * 3 + [(f"other{age}", age) for age in range(100)]
+        pd.DataFrame(visits, columns=["who", "age"]).to_csv("people.csv", index=False)
+        found = figures("dataset.population.path=people.csv").astype(float)
+        assert found["k_map", "before"] == 2
+        assert found["risk_journalist_max", "before"] == 0.5
+        record = json.loads(next(Path("outputs").rglob("record.json")).read_text(encoding="utf-8"))
+        told = record["anonymization"]["before"]["population"]
+        assert (told["size"], told["sampling_fraction"]) == (200, 70 / 200)
+        assert not [text for text in record["warnings"] if "taken as one person" in text]
+
+    @pytest.mark.parametrize("method", [(), ("anonymization=lattice", "dataset.columns.age.hierarchy='*'")])
+    def test_say_once_that_rows_were_taken_for_persons(
+        self, figures: Callable[..., pd.Series], method: tuple[str, ...]
+    ):
+        self.named()
+        pd.DataFrame({"age": [*range(100)] * 3}).to_csv("people.csv", index=False)
+        assert figures("dataset.population.path=people.csv", *method).astype(float)["k_map", "before"] == 3
+        record = json.loads(next(Path("outputs").rglob("record.json")).read_text(encoding="utf-8"))
+        assert len([text for text in record["warnings"] if "taken as one person" in text]) == 1
 
     def test_stop_at_a_population_without_the_table_s_persons(self, figures: Callable[..., pd.Series]):
         pd.DataFrame({"age": [*range(60)] * 3}).to_csv("people.csv", index=False)

@@ -400,3 +400,8 @@ def test_a_target_is_learned_as_released_and_predicted_as_it_is() -> None:
     assert training.frame["age"].tolist() == [24, 64]
     assert seen(table).frame["age"].tolist() == [20, 29, 61]
     assert seen(table).schema.column("age") == training.schema.column("age")
+
+
+def test_the_middle_of_the_widest_span_is_a_number():
+    column = Column(name="x", dtype="number")
+    assert middles(np.array([-1.7e308, 1.0]), np.array([1.7e308, 2.0]), column).tolist() == [0.0, 1.5]

@@ -187,7 +187,17 @@ def faults(steps: list[dict[str, Any]]) -> list[str]:
         ({"name": "microaggregate", "columns": ["hot_a", "hot_b"]}, "one of the one-hot columns of a group"),
         ({"name": "lattice", "columns": ["age", "zip"]}, "'age' is a column without a hierarchy"),
         ({"name": "generalise", "columns": ["age"], "level": 1}, "the step generalise climbs a hierarchy"),
-        ({"name": "mondrian", "columns": ["age"], "weights": {"zip": 2.0}}, "'zip' is none of the step's columns"),
+        ({"name": "mondrian", "columns": ["age"], "weights": {"zip": 2.0}}, "weights.zip: names no quasi-identifier"),
+        ({"name": "mondrian", "columns": ["age"], "weights": {"agee": 2.0}}, "did you mean age?"),
+        (
+            {"name": "lattice", "columns": ["zip"], "levels": {"age": {}}},
+            "steps.0.levels.age: names no quasi-identifier",
+        ),
+        ({"name": "lattice", "columns": ["zip"], "levels": {"zip": {"min": 2, "max": 1}}}, "min 2 is above max 1"),
+        (
+            {"name": "lattice", "columns": ["zip"], "weights": {"zip": 2.0}, "quality": "ambiguity"},
+            "steps.0.weights: the quality model ambiguity looks at classes",
+        ),
     ],
 )
 def test_what_a_step_can_t_do_is_said(step: dict[str, Any], said: str):
@@ -196,7 +206,9 @@ def test_what_a_step_can_t_do_is_said(step: dict[str, Any], said: str):
 
 def test_a_column_is_recoded_once():
     (said,) = faults([{"name": "suppress", "columns": ["zip"]}, {"name": "lattice", "columns": ["zip"]}])
-    assert said.startswith("anonymization.steps.1.columns: 'zip' is recoded by step 0 already; one step a column")
+    assert said.startswith(
+        "anonymization.steps.1.columns: 'zip' is recoded by anonymization.steps.0 already; one step a column"
+    )
 
 
 def test_not_every_column_may_be_suppressed():

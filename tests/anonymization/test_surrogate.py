@@ -152,3 +152,12 @@ def test_collapsing_never_hides_that_the_whole_table_fails(make: Make):
     tree = grow(attributes_of(make, age=[20, 60]), read_predictions(["a", "b"], 2, numbers=False), 1, "own_value", 0)
     with pytest.raises(GoalError, match="k=3 but 2 rows"):
         collapse(tree, [Requirement("k", "", 3.0, np.zeros(2, dtype=int), 1, sizes)])
+
+
+def test_predictions_too_large_to_be_squared_are_told_apart_all_the_same():
+    outputs = np.array([1.7e308, 1.7e308, -1.7e308, -1.7e308])
+    predictions = read_predictions(outputs, 4, numbers=True)
+    assert agreement(np.array([0, 0, 1, 1]), predictions) == 1.0
+    assert agreement(np.array([0, 1, 0, 1]), predictions) == 0.0
+    small = read_predictions(np.array([1.0, 3.0]), 2, numbers=True)
+    assert small.outputs.tolist() == [[1.0], [3.0]]

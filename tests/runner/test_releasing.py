@@ -58,3 +58,12 @@ def test_a_number_that_is_written_as_a_marker_is_refused(
 def test_missing_cells_need_a_marker(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no marker says how they are written"):
         write_table(table(pd.Series([1.5, None]), [], dtype="number"), placed(tmp_path))
+
+
+def test_a_column_may_be_called_self(tmp_path: Path) -> None:
+    columns = {name: {"dtype": "date", "role": "insensitive"} for name in ("self", "cls")}
+    schema = DatasetSchema.model_validate({"name": "t", "source": None, "columns": columns})
+    days = pd.Series(["2024-02-29", "2023-01-01"], dtype="datetime64[us]")
+    written = write_table(Table(pd.DataFrame({"self": days, "cls": days}), schema), placed(tmp_path))
+    assert written.csv.read_text().splitlines()[0] == "self,cls"
+    assert "2024-02-29,2024-02-29" in written.csv.read_text()

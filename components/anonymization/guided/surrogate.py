@@ -19,6 +19,9 @@ from components.anonymization.criteria.counts import Counts, tally
 from components.anonymization.criteria.requirements import Requirement
 from schemas.faults import Fault, GoalError
 
+_LARGEST_EXPONENT = 480
+"""Of numbers whose squares, added up over all rows that a table can have, are below the largest float (2**1024)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
@@ -82,13 +85,19 @@ def read_predictions(predictions: npt.ArrayLike, rows: int, *, numbers: bool) ->
         outputs = array.astype(np.float64) + 0.0  # makes one zero of -0.0 and 0.0
         if not np.isfinite(outputs).all():
             raise ValueError("predictions are missing or infinite")
-        return Predictions(outputs, None, 0)
+        return Predictions(_squarable(outputs), None, 0)
     columns = [pd.factorize(array[:, output], sort=True) for output in range(array.shape[1])]
     outputs = np.column_stack([codes for codes, _ in columns])
     if (outputs < 0).any():
         raise ValueError("predictions are missing")
     labels, n_labels = combined((codes, len(classes)) for codes, classes in columns)
     return Predictions(outputs, labels, n_labels)
+
+
+def _squarable(outputs: FloatArray) -> FloatArray:
+    """Return numbers so large that sums of their squares overflow as shares of a power of two: proportions count."""
+    exponent = int(np.frexp(np.abs(outputs).max(initial=0.0))[1])
+    return np.ldexp(outputs, -exponent) if exponent > _LARGEST_EXPONENT else outputs
 
 
 def grow(attributes: Sequence[Attribute], predictions: Predictions, k: int, missing: str, seed: int) -> Tree:

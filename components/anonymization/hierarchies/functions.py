@@ -3,6 +3,8 @@
 Labels follow from a value and the declaration alone, whatever other values a table holds.
 """
 
+import math
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +26,7 @@ LARGEST_DOMAIN = 100_000
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _RESOLUTION = 2.0**53
+_LARGEST_POWER = sys.float_info.max_10_exp
 _EPOCH = np.datetime64("1970-01-01", "us")
 
 
@@ -143,6 +146,7 @@ def _interval_labels(rule: Intervals, column: Column, values: Any, level: int) -
     return np.asarray(labels, dtype=object)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _interval_ends(rule: Intervals, column: Column, values: FloatArray, level: int) -> tuple[FloatArray, FloatArray]:
     """Return both ends of each value's interval, infinite at the open ends.
 
@@ -150,15 +154,17 @@ def _interval_ends(rule: Intervals, column: Column, values: FloatArray, level: i
     repeated sums of 0.1 would miss.
     """
     parts = [Decimal(repr(number)) for number in (rule.origin, rule.widths[level - 1])]
-    scale = 10 ** max(0, *(-int(part.as_tuple().exponent) for part in parts))
-    origin, width = (float(part * scale) for part in parts)
+    places = max(0, *(-int(part.as_tuple().exponent) for part in parts))
+    origin, width = (float(part.scaleb(places)) for part in parts)
+    scale = float(10**places) if places <= _LARGEST_POWER else math.inf
     number = np.floor((values * scale - origin) / width)
+    reach = np.abs((number + 1) * width + origin)
     inside = np.ones(len(values), dtype=np.bool_)
     if rule.lowest is not None:
         inside &= values >= rule.lowest
     if rule.highest is not None:
         inside &= values < rule.highest
-    if np.any(np.abs((number[inside] + 1) * width + origin) >= _RESOLUTION):
+    if not np.all(reach[inside] < _RESOLUTION):  # what overflowed above is refused here
         raise DataError(
             Fault(
                 f"column '{column.name}', its hierarchy",

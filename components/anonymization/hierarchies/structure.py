@@ -80,7 +80,7 @@ def structured(rows: Rows, column: Column, rules: Rules) -> tuple[Hierarchy, lis
     faults += _splits(rows, hierarchy)
     faults += _outside(rows, hierarchy, leaves, order, warnings)
     faults += _apart(rows, hierarchy)
-    warnings += [*_odd_values(rows, leaves, column, markers), *_odd_labels(hierarchy)]
+    warnings += [*_odd_values(rows, leaves, column, markers), *_odd_labels(rows, hierarchy)]
     return replace(hierarchy, warnings=tuple(f"{rows.place}: {warning}" for warning in warnings)), faults
 
 
@@ -252,18 +252,29 @@ def _odd_values(rows: Rows, leaves: Keys, column: Column, markers: TextArray) ->
         yield f"{int(odd.sum())} of {len(leaves.texts)} values are no {column.dtype} and match no cell"
 
 
-def _odd_labels(hierarchy: Hierarchy) -> Iterator[str]:
+def _odd_labels(rows: Rows, hierarchy: Hierarchy) -> Iterator[str]:
+    """Find labels that look like others, or like values; those that are values are only counted, unless tellable."""
     leaves = pd.Index(hierarchy.leaves, dtype=object)
+
+    def tellable(*labels: str) -> bool:
+        return all(not rows.file or label not in leaves or _tellable(hierarchy.column, label) for label in labels)
+
     for number in range(1, len(hierarchy.groups)):
         labels = hierarchy.labels[number]
         if pairs := lookalikes(labels):
-            told = ", ".join(f"{shown(one)} and {shown(other)}" for one, other in pairs[:EXAMPLES])
-            more = f" and {len(pairs) - EXAMPLES} more" if len(pairs) > EXAMPLES else ""
-            yield f"level {number} has labels that may mean the same: {told}{more}"
+            first = [f"{shown(one)} and {shown(other)}" for one, other in pairs if tellable(one, other)][:EXAMPLES]
+            rest = len(pairs) - len(first)
+            told = (
+                f"{', '.join(first)} and {rest} more"
+                if first and rest
+                else ", ".join(first) or f"{rest} pair{'s' * (rest > 1)}"
+            )
+            yield f"level {number} has labels that may mean the same: {told}"
         at = leaves.get_indexer(pd.Index(labels, dtype=object))
         foreign = (at >= 0) & (hierarchy.groups[number][at] != np.arange(len(labels)))
         if foreign.any():
-            told = names(list(labels[foreign][:EXAMPLES]))
+            some = [label for label in labels[foreign] if tellable(label)][:EXAMPLES]
+            told = names(some) if some else f"{np.count_nonzero(foreign)} of {len(labels)}"
             yield f"level {number} has labels that are also values, of another group: {told}"
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import MISSING, BoolArray, FloatArray, IntArray, take
+from components.anonymization.coding import MISSING, BoolArray, FloatArray, IntArray, halfway, take
 from components.anonymization.hierarchies.functions import level_spans
 from components.anonymization.hierarchies.keys import keys_of_texts, moments
 from components.data.text import Rules
@@ -140,12 +140,16 @@ def _listed_spans(ladder: "Ladder", level: int) -> tuple[Any, Any, BoolArray]:
 def _middle(low: Any, high: Any, column: Column) -> Any:
     """Return midpoints, rounded down for whole numbers and dates."""
     if column.dtype == "integer":
-        low, high = low.astype(np.int64), high.astype(np.int64)
-        return low + (high - low) // 2
-    if column.dtype == "number":
-        return low + (high - low) / 2
-    half = low + (high - low) // 2
+        low, high = _whole(low), _whole(high)
+    half = halfway(low, high)
     return half.astype("datetime64[D]").astype("datetime64[us]") if column.dtype == "date" else half
+
+
+def _whole(numbers: Any) -> IntArray:
+    """Return numbers as 64 bits hold them; declared bounds may lie beyond."""
+    if numbers.dtype.kind == "f":
+        numbers = np.clip(numbers, -(2.0**63), 2.0**63 - 2.0**10)  # the largest float that fits
+    return np.asarray(numbers.astype(np.int64))
 
 
 def _typed(stands: Any, column: Column, dtype: Any) -> pd.Series:

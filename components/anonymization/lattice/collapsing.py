@@ -9,6 +9,7 @@ import pandas as pd
 from components.anonymization.coding import BoolArray, IntArray, any_row_of, combined
 from components.anonymization.criteria.counts import Counts, sizes
 from components.anonymization.criteria.requirements import Requirement
+from components.anonymization.lattice.population_search import Crowd
 from components.anonymization.lattice.space import LARGEST_KEY, Dimension, Levels, Space, Tried, shrunk
 
 _CHUNK = 2**17
@@ -19,7 +20,7 @@ def collapse(
     dimensions: Sequence[Dimension],
     requirements: Sequence[Requirement],
     rows: BoolArray | None = None,
-    population: Sequence[IntArray] | None = None,
+    population: Crowd | None = None,
 ) -> Space:
     """Collapse a table to the distinct tuples of its quasi-identifiers.
 
@@ -30,9 +31,8 @@ def collapse(
         Bound to the table.
     rows : ndarray of bool, shape (n,), optional
         Rows to look at; all without it.
-    population : sequence of ndarray of int, one per dimension, optional
-        Value codes of the persons of a population, whom k_map counts instead of rows. Tuples that only they have are
-        in the space with no rows.
+    population : Crowd, optional
+        Its persons are whom k_map counts instead of rows. Tuples that only they have are in the space with no rows.
     """
     digits = [
         _lowest(one, one.ladder.attribute.codes if rows is None else one.ladder.attribute.codes[rows])
@@ -40,7 +40,7 @@ def collapse(
     ]
     number = digits[0].size
     if population is not None:
-        people = [_lowest(one, codes) for one, codes in zip(dimensions, population, strict=True)]
+        people = [_lowest(one, codes) for one, codes in zip(dimensions, population.codes, strict=True)]
         digits = [np.concatenate(both) for both in zip(digits, people, strict=True)]
     key, span, codes = _tuples(digits, [one.sizes[0] for one in dimensions])
     del digits
@@ -50,13 +50,12 @@ def collapse(
     found: list[Counts | None] = []
     for requirement in requirements:
         if population is not None and requirement.name == "k_map":
-            persons, crowds = _counted(key[number:])
-            at = np.searchsorted(tuples, persons)
-            found.append(Counts(at, np.zeros_like(at), crowds, tuples.size, 1))
+            found.append(_tallied(key[number:], span, tuples, population.persons, population.n_persons))
         elif requirement.n_codes == 1 and requirement.score is sizes:
             found.append(None)
         else:
-            found.append(_tallied(key[:number], span, tuples, requirement, rows))
+            values = requirement.codes if rows is None else requirement.codes[rows]
+            found.append(_tallied(key[:number], span, tuples, values, requirement.n_codes))
     if codes is None:
         codes = _digits(tuples, [one.sizes[0] for one in dimensions])
     return Space(tuple(dimensions), tuple(codes), amounts.astype(np.float64), tuple(requirements), tuple(found))
@@ -148,9 +147,8 @@ def _counted(key: IntArray) -> tuple[IntArray, IntArray]:
     return numbers[first], np.add.reduceat(amounts[order], first) if numbers.size else amounts
 
 
-def _tallied(key: IntArray, span: int, tuples: IntArray, requirement: Requirement, rows: BoolArray | None) -> Counts:
-    """Count a requirement's values in each tuple, by one number for both."""
-    values, size = requirement.codes if rows is None else requirement.codes[rows], requirement.n_codes
+def _tallied(key: IntArray, span: int, tuples: IntArray, values: IntArray, size: int) -> Counts:
+    """Count values, or persons, in each tuple, by one number for both."""
     if span > LARGEST_KEY // max(size, 1):
         key, tuples = np.searchsorted(tuples, key), np.arange(tuples.size)
         span = tuples.size

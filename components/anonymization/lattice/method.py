@@ -29,7 +29,7 @@ from components.anonymization.lattice.search import Proof, Search, exact
 from components.anonymization.lattice.search_record import Ending, absolute, node_table, summary
 from components.anonymization.lattice.space import Dimension, Space, dimension, is_held
 from components.anonymization.measurement import measure_classes
-from components.anonymization.population import population_sizes
+from components.anonymization.population import population_sizes, rows_as_persons
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
 from components.anonymization.refusals import refuse_nothing_to_do
 from components.anonymization.release import Given, Release
@@ -111,9 +111,10 @@ def anonymise(params: Lattice, table: Table, given: Given) -> Release:
     handed_on: dict[str, Any] = {
         "nodes": found.nodes,
         "agreed": agreed_levels(params, table, ladders, found.vectors),
+        "warnings": rows_as_persons(given.population, table.schema),
     }
     if given.population is not None:
-        fitting = population_sizes(ladders, found.levels, given.population, markers)
+        fitting = population_sizes(ladders, found.levels, given.population, table.schema)
         handed_on["fitting"] = fitting[~gone] if params.suppressed_rows == "drop" else fitting
     if len(found.vectors) == 1:  # rows on levels of their own have no one space: a model sees the original domain
         seen = full_domain(ladders, found.vectors[0], params)
@@ -136,7 +137,7 @@ def precheck(params: Lattice, table: Table, given: Given) -> list[Requirement]:
     counted = counts_population(params, given)
     requirements = required(params, table, given.hierarchies, counts_population=counted)
     if counted and given.population is not None:
-        requirements = on_population(requirements, given.population)
+        requirements = on_population(requirements, given.population, table.schema)
     on_rows = [one for one in requirements if not counted or one.name != "k_map"]
     refuse_the_impossible(on_rows, len(table.frame), params.suppression_limit)
     return requirements
@@ -193,7 +194,7 @@ def search_columns(
     rows = len(table.frame)
     dimensions = [_dimension(params, ladder) for ladder in (ladders if people is None else people.ladders)]
     allowed = min(allowed_rows(suppression_limit, rows), rows - 1)
-    space = collapse(dimensions, requirements, population=None if people is None else people.codes)
+    space = collapse(dimensions, requirements, population=people)
     search, ending = _search(params, space, allowed)
     best = search.chosen()
     if best is None:

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 
 from components.anonymization.coding import IntArray, encode
-from components.anonymization.criteria.counts import sizes
 from components.anonymization.criteria.declarations import KMap
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.declarations import Lattice
 from components.anonymization.hierarchies.hierarchy import Hierarchy, Ladder, climb
+from components.anonymization.population import person_count, persons_in
 from components.anonymization.release import Given
 from components.data.table import Table
-from schemas.dataset import Column
+from schemas.dataset import Column, DatasetSchema
 from schemas.faults import ConfigurationError, Fault, GoalError
 
 
@@ -26,12 +26,18 @@ class Crowd:
     ----------
     ladders : list of Ladder
         Their codes are those of the table's rows.
-    codes : list of ndarray of int, one per ladder, each of shape (persons,)
-        Value codes of the population.
+    codes : list of ndarray of int, one per ladder, each of shape (rows,)
+        Value codes of the population's rows.
+    persons : ndarray of int, shape (rows,)
+        Whom each of them is about (see `components.anonymization.population.persons_in`).
+    n_persons : int
+        How many codes `persons` has.
     """
 
     ladders: list[Ladder]
     codes: list[IntArray]
+    persons: IntArray
+    n_persons: int
 
 
 def counts_population(params: Lattice, given: Given) -> bool:
@@ -55,8 +61,10 @@ def counts_population(params: Lattice, given: Given) -> bool:
     return counted
 
 
-def on_population(requirements: Sequence[Requirement], population: pd.DataFrame) -> list[Requirement]:
-    """Let k_map count persons of the population.
+def on_population(
+    requirements: Sequence[Requirement], population: pd.DataFrame, schema: DatasetSchema
+) -> list[Requirement]:
+    """Let k_map count persons of the population, told by the subject id of the table's schema.
 
     Raises
     ------
@@ -64,12 +72,15 @@ def on_population(requirements: Sequence[Requirement], population: pd.DataFrame)
         The population is smaller than k.
     """
     bound = []
+    everyone = person_count(population, schema)
+    _, n_codes, score = persons_in(population, schema)
     for requirement in requirements:
         one = requirement
         if requirement.name == "k_map":
-            if len(population) < requirement.asked:
-                raise GoalError(requirement.fault(float(len(population))))
-            one = replace(requirement, codes=np.zeros(len(requirement.codes), dtype=np.int8), n_codes=1, score=sizes)
+            if everyone < requirement.asked:
+                raise GoalError(requirement.fault(float(everyone)))
+            codes = np.zeros(len(requirement.codes), dtype=np.int8)
+            one = replace(requirement, codes=codes, n_codes=n_codes, score=score)
         bound.append(one)
     return bound
 
@@ -89,4 +100,5 @@ def crowd(
     both = encode(pd.concat([table.frame[names], population[names]], ignore_index=True), columns)
     ladders = [climb(unit, hierarchies[unit.name], table.schema.missing.markers) for unit in both]
     mine = [replace(one, attribute=replace(one.attribute, codes=one.attribute.codes[:rows])) for one in ladders]
-    return Crowd(mine, [unit.codes[rows:] for unit in both])
+    persons, n_persons, _ = persons_in(population, table.schema)
+    return Crowd(mine, [unit.codes[rows:] for unit in both], persons, n_persons)

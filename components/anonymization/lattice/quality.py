@@ -16,9 +16,7 @@ import numpy as np
 from components.anonymization.coding import FloatArray, IntArray
 from components.anonymization.declarations import LatticeOptions
 from components.anonymization.lattice.space import Dimension, Levels, Space, Tried
-
-WEIGHTED = ("loss", "precision", "entropy")
-"""Models that know attributes, and so weights of attributes."""
+from components.anonymization.search_rules import WEIGHTED
 
 
 class Separable:
@@ -43,6 +41,8 @@ class Separable:
         self._total = space.total()
         self._geometric = name == "loss"
         wanted = [0.0 if one.held else weights.get(one.ladder.attribute.name, 1.0) for one in space.dimensions]
+        exponent = math.frexp(max(wanted, default=0.0))[1]
+        wanted = [math.ldexp(weight, -exponent) for weight in wanted]  # to where their sum doesn't overflow
         self._weights = [weight / (sum(wanted) or 1.0) for weight in wanted]
         cost = {"loss": _leaf_shares, "precision": _heights, "entropy": _surprise}[name]
         self.means: list[FloatArray] = []

@@ -75,12 +75,14 @@ def absolute(search: Search, levels: Levels) -> Levels:
 
 def _why(search: Search, *, proved: bool) -> str:
     equals = sum(look.fits and look.value <= search.limit for look in search.looks)
-    others = "every other node loses more, or suppresses too many rows" if proved else "nodes not tried may lose less"
+    others = "nodes not tried may lose less"
+    if proved:
+        others = "every other node loses no less, or suppresses too many rows"
     if equals == 1:
         return f"loses least; {others}"
     return (
-        f"{equals} nodes lose equally little: of these it suppresses fewest rows, then has the lowest sum of levels, "
-        f"then comes first; {others}"
+        f"{equals} of the nodes tried lose equally little: of these it suppresses fewest rows, then has the lowest sum "
+        f"of levels, then comes first; {others}"
     )
 
 

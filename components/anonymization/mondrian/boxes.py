@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -91,9 +92,18 @@ def attribute_of_rows(unit: Attribute, rows: IntArray) -> Attribute:
 
 
 def spread(one: Published, rows: IntArray, total: int) -> Published:
-    """Give cells their places among all rows; the others, which are suppressed, hold the first cell for the time."""
-    places = np.zeros(total, dtype=np.int64)
+    """Give cells their places among all rows; the others, which are suppressed, are missing for the time.
+
+    They hold the first cell where a dtype of raw values knows no missing ones (int64, bool), and in training.
+    """
+    places = np.full(total, MISSING)
     places[rows] = np.arange(len(rows))
     share = len(rows) / total
-    cells, training = take(one.cells, places), take(one.training, places)
+    cells = take(one.cells, places, holes=True) if _has_missing(one.cells) else take(one.cells, np.maximum(places, 0))
+    training = take(one.training, np.maximum(places, 0))
     return replace(one, cells=cells, training=training, changed=one.changed * share + 1 - share)
+
+
+def _has_missing(cells: Any) -> bool:
+    """Tell whether an array can hold missing cells and stay of its dtype."""
+    return not isinstance(cells.dtype, np.dtype) or cells.dtype.kind in "fmMO"

@@ -22,14 +22,14 @@ from components.anonymization.mondrian.tuples import collapse
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
 from components.anonymization.refusals import refuse_missing_cells, refuse_nothing_to_do
 from components.anonymization.release import Given, Release
+from components.anonymization.search_rules import weight_faults
 from components.anonymization.suppression import allowed_rows, suppress, suppress_starred
 from components.anonymization.transform.agreed_boxes import boxes_of
 from components.anonymization.transform.agreeing import NO_AGREEMENT, agreed_steps
 from components.anonymization.transform.agreement import Boxes
 from components.data.table import Table
 from schemas.dataset import Column
-from schemas.faults import ConfigurationError, Fault
-from schemas.wording import names
+from schemas.faults import ConfigurationError
 
 _CATEGORIES = frozenset({"text", "category", "boolean"})
 
@@ -102,21 +102,14 @@ def precheck(params: Mondrian, table: Table, given: Given) -> list[Requirement]:
     """
     refuse_nothing_to_do(table)
     columns = quasi_identifiers(table)
-    refuse_unknown_weights(params.weights, [column.group or column.name for column in columns], "anonymization.weights")
+    if faults := list(weight_faults(params.weights, [column.group or column.name for column in columns])):
+        raise ConfigurationError(faults)
     if params.missing == "refuse":
         refuse_missing_cells(table, columns, "anonymization.missing", "own_value")
     check_coverage(table, followed(columns, given))
     requirements = required(params, table, given.hierarchies)
     refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
     return requirements
-
-
-def refuse_unknown_weights(weights: Mapping[str, float], known: Sequence[str], place: str) -> None:
-    """Refuse weights of what is not cut along; a one-hot group goes by its own name."""
-    if unknown := [name for name in weights if name not in known]:
-        raise ConfigurationError(
-            Fault(place, f"no quasi-identifiers: {names(unknown)}", f"one of {names(list(dict.fromkeys(known)))}")
-        )
 
 
 def axes_of(units: Sequence[Attribute], weights: Mapping[str, float], table: Table, given: Given) -> list[Axis]:

@@ -24,7 +24,7 @@ from components.anonymization.declarations import (
 )
 from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.hierarchies.hierarchy import Hierarchy
-from components.anonymization.lattice.options import option_faults
+from components.anonymization.lattice.options import height_faults
 from components.anonymization.measurement import measure_classes
 from components.anonymization.mondrian.boxes import cover
 from components.anonymization.mondrian.method import followed, renumbered
@@ -148,8 +148,7 @@ def _level_faults(place: str, step: Step, hierarchies: Mapping[str, Hierarchy]) 
     """Say which levels hierarchies don't have."""
     heights = {name: len(hierarchies[name].groups) - 1 for name in step.columns if name in hierarchies}
     if isinstance(step, LatticeStep):
-        without_weights = step.model_copy(update={"weights": {}})  # they are judged with the schema
-        return list(option_faults(without_weights, step.columns, heights, place))
+        return list(height_faults(step, heights, place))
     if not isinstance(step, Generalise):
         return []
     return [

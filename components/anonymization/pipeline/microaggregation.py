@@ -12,7 +12,17 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import MISSING, Attribute, FloatArray, IntArray, any_row_of, combined, take
+from components.anonymization.coding import (
+    MISSING,
+    Attribute,
+    FloatArray,
+    IntArray,
+    above_first,
+    any_row_of,
+    combined,
+    halfway,
+    take,
+)
 from components.anonymization.criteria.counts import Counts, most_frequent, sizes, tally
 from components.anonymization.representatives import Published
 
@@ -100,6 +110,7 @@ def _grouped(points: FloatArray, rows: IntArray, size: int) -> tuple[IntArray, s
 
 def _standardised(points: FloatArray, rows: IntArray) -> FloatArray:
     """Return points with mean 0 and standard deviation 1 over the rows, per column."""
+    points = np.ldexp(points, -np.frexp(np.abs(points).max(axis=0))[1])  # to where no sum or square overflows
     centred = points - np.average(points, axis=0, weights=rows)
     deviation = np.sqrt(np.average(centred**2, axis=0, weights=rows))
     return np.asarray(centred / np.where(deviation > 0, deviation, 1.0), dtype=np.float64)
@@ -172,13 +183,16 @@ def _squared(points: FloatArray, centre: FloatArray) -> FloatArray:
     return np.asarray(np.round(((points - centre) ** 2).sum(axis=1), 12), dtype=np.float64)
 
 
+_LARGEST_ABOVE = 2.0**64 - 2.0**11
+"""The largest float that 64 bits without a sign hold."""
+
+
 def _numbers(unit: Attribute) -> FloatArray:
     """Return the number behind each code: whole numbers and dates (in microseconds) counted from the smallest on."""
     (values,) = unit.domain()
     if unit.columns[0].dtype == "number":
         return np.asarray(values, dtype=np.float64)
-    whole = _whole(unit)
-    return np.asarray(whole - whole[:1], dtype=np.float64)
+    return above_first(_whole(unit))
 
 
 def _whole(unit: Attribute) -> IntArray:
@@ -201,9 +215,12 @@ def _published(unit: Attribute, groups: IntArray, count: int, function: Function
 
 
 def _mean(numbers: FloatArray, counts: Counts) -> FloatArray:
+    exponent = int(np.frexp(np.abs(numbers).max())[1])
+    numbers = np.ldexp(numbers, -exponent)  # to where no sum overflows
     mean = counts.total(numbers[counts.codes] * counts.counts) / sizes(counts)
     last = np.append(counts.starts[1:], len(counts.codes)) - 1
-    return np.clip(mean, numbers[counts.codes[counts.starts]], numbers[counts.codes[last]])  # rounding may overstep
+    mean = np.clip(mean, numbers[counts.codes[counts.starts]], numbers[counts.codes[last]])  # rounding may overstep
+    return np.ldexp(mean, exponent)
 
 
 def _median(numbers: FloatArray, counts: Counts) -> FloatArray:
@@ -212,7 +229,7 @@ def _median(numbers: FloatArray, counts: Counts) -> FloatArray:
     below = np.cumsum(within) - within
     low = counts.codes[np.searchsorted(reached, below + (within + 1) // 2)]
     high = counts.codes[np.searchsorted(reached, below + within // 2 + 1)]
-    return np.asarray(np.where(low == high, numbers[low], numbers[low] + (numbers[high] - numbers[low]) / 2))
+    return np.asarray(halfway(numbers[low], numbers[high]), dtype=np.float64)
 
 
 def _mode(numbers: FloatArray, counts: Counts) -> FloatArray:
@@ -228,7 +245,8 @@ def _typed(unit: Attribute, numbers: FloatArray) -> Any:
     if dtype == "number":
         return numbers
     step = 86_400_000_000 if dtype == "date" else 1
-    whole = _whole(unit)[0] + np.floor(numbers / step + 0.5).astype(np.int64) * step
+    steps = np.minimum(np.floor(numbers / step + 0.5), _LARGEST_ABOVE).astype(np.uint64)
+    whole = (_whole(unit)[:1].view(np.uint64) + steps * np.uint64(step)).view(np.int64)
     if dtype != "integer":
         whole = whole.astype("datetime64[us]")
     cells = pd.Series(whole)

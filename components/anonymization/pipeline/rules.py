@@ -18,6 +18,7 @@ from components.anonymization.declarations import (
     SuppressColumns,
     TopBottom,
 )
+from components.anonymization.search_rules import option_faults, weight_faults
 from schemas.dataset import NUMERIC, TEMPORAL, Column, DatasetSchema
 from schemas.faults import Fault
 from schemas.wording import names, shown
@@ -71,7 +72,7 @@ def _column_faults(place: str, step: Step, schema: DatasetSchema, taken: dict[st
         elif name in taken:
             yield Fault(
                 place,
-                f"{shown(name)} is recoded by step {taken[name]} already",
+                f"{shown(name)} is recoded by {PLACE}.{taken[name]} already",
                 "one step a column",
                 "name it in one of the two",
             )
@@ -181,23 +182,14 @@ def _climbing_faults(place: str, step: Generalise | LatticeStep, columns: Sequen
             )
 
 
-def _weight_faults(place: str, step: LatticeStep | MondrianStep, columns: Sequence[Column]) -> Iterator[Fault]:
-    known = [column.group or column.name for column in columns]
-    yield from (
-        Fault(
-            f"{place}.weights",
-            f"{shown(name)} is none of the step's columns",
-            f"one of {names(list(dict.fromkeys(known)))}",
-            "correct the name",
-        )
-        for name in step.weights
-        if name not in known
-    )
+def _weight_faults(place: str, step: MondrianStep, columns: Sequence[Column]) -> Iterator[Fault]:
+    units = {column.name: column.group or column.name for column in columns}
+    yield from weight_faults(step.weights, [units.get(name, name) for name in step.columns], place)
 
 
 def _lattice_faults(place: str, step: LatticeStep, columns: Sequence[Column]) -> Iterator[Fault]:
     yield from _climbing_faults(place, step, columns)
-    yield from _weight_faults(place, step, columns)
+    yield from option_faults(step, step.columns, place)
 
 
 def _what(column: Column) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import Attribute, IntArray, combined, take
+from components.anonymization.coding import Attribute, IntArray, combined, halfway, take
 from components.anonymization.declarations import Microaggregate, TopBottom
 from components.anonymization.hierarchies.hierarchy import Ladder, published
 from components.anonymization.measurement import SUPPRESSED
@@ -153,10 +153,11 @@ def _middle(column: Column, dtype: Any) -> Any:
 
 
 def _middle_of_bounds(column: Column, dtype: Any) -> Any:
-    zero: Any = pd.Timestamp(0, tz=getattr(dtype, "tz", None)) if column.dtype in TEMPORAL else 0
+    if column.dtype in NUMERIC:
+        ends = [bound_of(column, bound, dtype) for bound in (column.min, column.max) if bound is not None]
+        return halfway(ends[0], ends[-1])[0] if ends else 0
+    zero: Any = pd.Timestamp(0, tz=getattr(dtype, "tz", None))
     declared = [bound_of(column, bound, dtype)[0] for bound in (column.min, column.max) if bound is not None]
     low, high = (declared[0], declared[-1]) if declared else (zero, zero)
-    if column.dtype == "integer":
-        return low + (high - low) // 2
     value = low + (high - low) / 2
     return value.normalize() if column.dtype == "date" else value

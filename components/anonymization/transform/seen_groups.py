@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from components.anonymization.coding import halfway
 from components.anonymization.hierarchies.functions import (
     LARGEST_DOMAIN,
     is_top,
@@ -59,8 +60,8 @@ def groups_of(hierarchy: Hierarchy, level: int) -> Groups | None:
 def middles(low: Any, high: Any, column: Column) -> Any:
     """Return the middle of each span: a float, or a moment (of a date: a day, rounded down)."""
     if column.dtype not in TEMPORAL:
-        return low + (high - low) / 2
-    half = low + (high - low) // 2
+        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    half = halfway(low, high)
     return half.astype("datetime64[D]").astype("datetime64[us]") if column.dtype == "date" else half
 
 

@@ -20,6 +20,7 @@ class Sample(BaseModel):
     flag: bool
     char: str = Field(max_length=1)
     many: list[str]
+    some: list[str] = Field(min_length=1)
     free: dict[str, Any]
     mixed: int | float | str | None = None
 
@@ -38,6 +39,7 @@ class Sample(BaseModel):
         ("flag", "true or false"),
         ("char", "one character"),
         ("many", "a list, each entry text"),
+        ("some", "a list that is not empty, each entry text"),
         ("free", "a mapping"),
         ("mixed", "a number or text or null"),
     ],
@@ -49,6 +51,12 @@ def test_a_field_says_what_it_takes(name: str, words: str) -> None:
 
 def test_a_list_of_mappings_is_told_without_their_keys() -> None:
     assert expected(Guided.model_fields["criteria"].annotation) == "a list, each entry a mapping"
+
+
+def test_a_mapping_told_by_its_name_says_the_names_and_no_keys() -> None:
+    entry = Guided.model_fields["criteria"].annotation.__args__[0]  # type: ignore[union-attr]
+    assert expected(entry).startswith("a mapping with name: one of k, l_distinct, l_entropy, ")
+    assert expected(entry | None).endswith(" or k_map or null")
 
 
 def test_constraints_inside_annotated_are_told() -> None:

@@ -149,6 +149,61 @@ def test_names_and_keys_of_criteria_get_a_suggestion(mine: Any) -> None:
     )
 
 
+def test_lists_that_must_hold_something_say_so(mine: Any) -> None:
+    fault = mine.fault("anonymization=pipeline", "anonymization.steps=[]")
+    assert (fault.problem, fault.allowed) == (
+        "an empty list is not allowed",
+        "must be a list that is not empty, each entry a mapping",
+    )
+    fault = mine.fault("anonymization=pipeline", "anonymization.steps=[{name: suppress, columns: []}]")
+    assert (fault.place, fault.allowed) == (
+        "anonymization.steps.0.columns",
+        "must be a list that is not empty, each entry text",
+    )
+
+
+def test_a_criterion_is_a_mapping_with_a_name(mine: Any) -> None:
+    fault = mine.fault(criteria("5"))
+    assert fault.place == "anonymization.criteria.0"
+    assert fault.allowed.startswith("must be a mapping with name: one of k, l_distinct, ")
+    assert "absent" not in fault.allowed
+
+
+SEARCHED = ("dataset.columns.age.hierarchy='*'", "dataset.columns.sex.hierarchy='*'")
+
+
+@pytest.mark.parametrize(
+    ("options", "place", "said"),
+    [
+        (("anonymization=lattice", "+anonymization.levels.agee={max: 1}"), "levels.agee", "did you mean age?"),
+        (("anonymization=lattice", "+anonymization.levels.age={min: 2, max: 1}"), "levels.age", "exchange or"),
+        (("anonymization=lattice", "+anonymization.weights.ward=2.0"), "weights.ward", "correct the name"),
+        (
+            ("anonymization=lattice", "+anonymization.weights.age=2.0", "anonymization.quality=ambiguity"),
+            "weights",
+            "leave the weights out",
+        ),
+        (("anonymization=mondrian", "+anonymization.weights.sexx=2.0"), "weights.sexx", "did you mean sex?"),
+    ],
+)
+def test_weights_and_levels_are_judged_before_any_data(mine: Any, options: Any, place: str, said: str) -> None:
+    fault = mine.fault(*SEARCHED, *options)
+    assert fault.place == f"anonymization.{place}"
+    assert said in fault.remedy
+
+
+def test_weights_and_levels_of_quasi_identifiers_are_none_of_the_faults(mine: Any) -> None:
+    mine.compose(
+        *SEARCHED,
+        "anonymization=lattice",
+        "+anonymization.weights.age=2.0",
+        "+anonymization.levels.sex={min: 1, max: 1}",
+    )
+    mine.vary("role: quasi_identifier, values: [f, m]", "role: quasi_identifier, values: [f, m], group: one")
+    mine.compose("anonymization=mondrian", "+anonymization.weights.one=2.0")
+    assert mine.fault("anonymization=mondrian", "+anonymization.weights.sex=2.0").place == "anonymization.weights.sex"
+
+
 def test_a_k_in_the_criteria_wins_over_the_one_that_ships(mine: Any) -> None:
     assert mine.compose(criteria("{name: k, k: 9}")).config.anonymization.criteria[0].k == 9
 
