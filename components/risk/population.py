@@ -1,5 +1,6 @@
 """Risk of a release to someone who doesn't know who is in it, but knows the population that its persons are of."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +92,7 @@ def population_risk(
     with a population: Dankar and El Emam, A Method for Evaluating Marketer Re-identification Risk (2010).
     """
     records = int(class_sizes.sum())
-    sampled = max(records, sampled or 0)
+    sampled = records if sampled is None else sampled  # a person may have rows in several classes
     refuse_small(sampled, size)
     if in_population is not None and (short := int(np.count_nonzero(in_population < class_sizes))):
         raise DataError(
@@ -102,7 +103,10 @@ def population_risk(
                 remedy="bring the whole population, coded as the table is, or state dataset.population.size alone",
             )
         )
-    uniques = pitman(class_sizes, size), zayatz(class_sizes, size)
+    if sampled < records:  # the estimators are of samples in which each person is drawn into one class
+        uniques = (Estimate(math.nan, "persons have rows in several classes"),) * 2
+    else:
+        uniques = pitman(class_sizes, size), zayatz(class_sizes, size)
     if not records:
         return PopulationRisk(size, sampled / size, in_population is None, 0.0, 0.0, 0.0, 0.0, *uniques)
     found = class_sizes * (size / sampled) if in_population is None else in_population.astype(np.float64)

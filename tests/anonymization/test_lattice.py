@@ -17,8 +17,8 @@ from components.anonymization import Given, Release
 from components.anonymization.coding import encode
 from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
-from components.anonymization.hierarchies.hierarchy import climb
-from components.anonymization.hierarchies.sources import load
+from components.anonymization.hierarchies.hierarchy import climb, published
+from components.anonymization.hierarchies.sources import hierarchy_of, load
 from components.anonymization.lattice import method as lattice
 from components.anonymization.population import held
 from components.data.table import Table
@@ -51,7 +51,7 @@ HIERARCHIES: dict[str, Any] = {
 
 def table_of(cells: dict[str, list[Any]], columns: dict[str, dict[str, Any]], **more: Any) -> Table:
     schema = {"name": "made", "source": {"name": "none"}, "columns": columns, **more}
-    types = {"integer": "int64", "text": "string", "category": "string"}
+    types = {"integer": "int64", "number": "float64", "text": "string", "category": "string"}
     frame = pd.DataFrame(
         {name: pd.Series(values, dtype=types[columns[name]["dtype"]]) for name, values in cells.items()}
     )
@@ -542,3 +542,18 @@ def test_a_model_sees_the_middle_of_the_widest_bounds():
     release = anonymise(table_of({"x": [-1.7e308, 1.7e308], "i": [-(2**63), 2**63 - 1]}, columns), k=2)
     assert release.training.frame["x"].tolist() == [0.0, 0.0]
     assert release.training.frame["i"].abs().max() <= 2**10
+
+
+def test_what_stands_for_a_group_in_training_is_told_by_the_rows_that_stay() -> None:
+    columns = {"one": {"dtype": "category", "role": "quasi_identifier", "values": ["a", "b", "c"]}}
+    schema = DatasetSchema.model_validate({"name": "made", "source": {"name": "none"}, "columns": columns})
+    frame = pd.DataFrame({"one": pd.Categorical(["a"] * 3 + ["b"] * 3 + ["c"] * 4, categories=["a", "b", "c"])})
+    unit = encode(frame, schema.columns)[0]
+    ladder = climb(unit, hierarchy_of(schema.columns[0], [("a", "ab", "*"), ("b", "ab", "*"), ("c", "c", "*")]))
+    levels = np.array([1] * 3 + [0] * 3 + [1] * 4)
+    everyone = published(ladder, levels)
+    others = published(ladder, levels, np.array([True] * 3 + [False] * 3 + [True] * 4))
+    assert everyone is not None
+    assert others is not None
+    assert list(everyone.training[:3]) == ["b"] * 3  # the raw rows at level 0 tip the scales
+    assert list(others.training[:3]) == ["a"] * 3

@@ -16,12 +16,12 @@ from components.anonymization.hierarchies.hierarchy import climb, published
 from components.anonymization.hierarchies.sources import load
 from components.anonymization.representatives import Published
 from components.anonymization.transform.seen import full_domain, learned_from
-from components.anonymization.transform.seen_groups import groups_of
+from components.anonymization.transform.seen_groups import groups_of, middles
 from components.data.encoding import Encoder
 from components.data.table import Table
 from components.models import build
 from components.models.declarations import Tree
-from schemas.dataset import DatasetSchema
+from schemas.dataset import Column, DatasetSchema
 from schemas.faults import ConfigurationError, DataError
 from schemas.table import validate
 

@@ -74,3 +74,9 @@ def test_all_figures_have_names_that_metrics_know():
     names = [name for name, _, _ in population_risk(np.array([1, 2]), 30).figures()]
     assert set(names) <= set(METRICS["anonymization"])
     assert len(names) == 6
+
+
+def test_persons_with_rows_in_several_classes_were_drawn_once():
+    risk = population_risk(np.array([10, 10, 10]), 100, sampled=10)  # ten persons, each with a row in every class
+    assert (risk.sampling_fraction, risk.k_map, risk.journalist_max) == (0.1, 100, 0.01)
+    assert population_risk(np.array([10, 10, 10]), 12, sampled=10).k_map == 12

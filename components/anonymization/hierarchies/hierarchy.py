@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import Attribute, FloatArray, IntArray, TextArray
+from components.anonymization.coding import Attribute, BoolArray, FloatArray, IntArray, TextArray
 from components.anonymization.hierarchies.checks import leaf_places, refuse_uncovered
 from components.anonymization.hierarchies.functions import Rule, is_top, ruled_levels
 from components.anonymization.hierarchies.keys import marker_keys
@@ -132,7 +132,7 @@ def _is_one_group(hierarchy: Hierarchy, level: int, labels: Sequence[TextArray])
     return top and labels[level][0] not in labels[0]
 
 
-def published(ladder: Ladder, levels: int | IntArray) -> Published | None:
+def published(ladder: Ladder, levels: int | IntArray, kept: BoolArray | None = None) -> Published | None:
     """Publish an attribute on a level.
 
     Parameters
@@ -141,6 +141,8 @@ def published(ladder: Ladder, levels: int | IntArray) -> Published | None:
         Of an attribute with a hierarchy.
     levels : int or ndarray of int, shape (n,)
         The level of all rows, or of each.
+    kept : ndarray of bool, shape (n,), optional
+        The rows that are not suppressed: they alone tell what stands for a group in training. All without it.
 
     Returns
     -------
@@ -155,10 +157,10 @@ def published(ladder: Ladder, levels: int | IntArray) -> Published | None:
     text that no schema lists, it is the label.
     """
     levels = np.asarray(levels)
-    return relabelled(ladder, levels) if levels.any() else None
+    return relabelled(ladder, levels, kept) if levels.any() else None
 
 
-def relabelled(ladder: Ladder, levels: IntArray) -> Published:
+def relabelled(ladder: Ladder, levels: IntArray, kept: BoolArray | None = None) -> Published:
     """Publish the labels of an attribute's levels, also where every level is 0 (see `published`)."""
     codes = ladder.attribute.codes
     starts = np.cumsum([0, *(len(texts) for texts in ladder.labels[:-1])])
@@ -169,7 +171,7 @@ def relabelled(ladder: Ladder, levels: IntArray) -> Published:
     return Published(
         column=ladder.attribute.columns[0],
         cells=pd.array(texts, dtype="string").take(shown),
-        training=original_domain(ladder, levels),
+        training=original_domain(ladder, levels, kept),
         changed=float(np.mean((numbers[places] != numbers[places[0]])[levels, codes])),
         generalised=True,
     )

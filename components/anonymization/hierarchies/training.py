@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from components.anonymization.hierarchies.hierarchy import Hierarchy, Ladder
 
 
-def original_domain(ladder: "Ladder", levels: IntArray) -> Any:
+def original_domain(ladder: "Ladder", levels: IntArray, kept: BoolArray | None = None) -> Any:
     """Return a column of the original domain that the released cells tell (see `hierarchy.Ladder`).
 
     Parameters
     ----------
     ladder : Ladder
     levels : ndarray of int, shape () or (n,)
+    kept : ndarray of bool, shape (n,), optional
+        The rows that are not suppressed; no other may tell what stands for a group.
 
     Returns
     -------
@@ -33,7 +35,7 @@ def original_domain(ladder: "Ladder", levels: IntArray) -> Any:
     attribute = ladder.attribute
     (own,) = attribute.domain()
     pool, places = [pd.Series(own)], [np.append(np.arange(attribute.size), MISSING)]
-    weight = _even_shares(ladder, levels)
+    weight = _even_shares(ladder, levels, kept)
     start = attribute.size
     for level in range(1, len(ladder.groups)):
         stands, known = _representatives(ladder, level, weight)
@@ -77,15 +79,18 @@ def _hierarchy(ladder: "Ladder") -> "Hierarchy":
     return ladder.hierarchy
 
 
-def _even_shares(ladder: "Ladder", levels: IntArray) -> FloatArray:
+def _even_shares(ladder: "Ladder", levels: IntArray, kept: BoolArray | None) -> FloatArray:
     """Return how many rows each leaf has when every row's group is shared out evenly; all alike for ordered ones."""
     hierarchy = _hierarchy(ladder)
     weight = np.zeros(len(hierarchy.leaves))
     if hierarchy.column.dtype not in {"text", "category", "boolean"} or not len(weight):
         return weight
     admitted = _admitted(ladder)
+    codes = ladder.attribute.codes
+    if kept is not None:
+        codes, levels = codes[kept], levels if levels.ndim == 0 else levels[kept]
     for level in np.unique(levels):
-        rows = ladder.attribute.codes if levels.ndim == 0 else ladder.attribute.codes[levels == level]
+        rows = codes if levels.ndim == 0 else codes[levels == level]
         groups, count = hierarchy.groups[level], len(hierarchy.labels[level])
         amounts = np.bincount(ladder.groups[level][rows], minlength=count)[:count]
         sizes = np.bincount(groups[admitted], minlength=count)

@@ -102,7 +102,8 @@ def anonymise(params: Lattice, table: Table, given: Given) -> Release:
     if given.population is not None and counts_population(params, given):
         people = crowd(table, quasi_identifiers(table), given.population, given.hierarchies)
     found = search_columns(params, table, requirements, ladders, params.suppression_limit, people)
-    shown = [published(ladder, level) for ladder, level in zip(ladders, found.levels, strict=True)]
+    kept = ~found.suppressed
+    shown = [published(ladder, level, kept) for ladder, level in zip(ladders, found.levels, strict=True)]
     columns = [one for one in shown if one is not None]
     gone = suppress_starred(table, columns, found.suppressed, params.suppression_limit)
     facts = {"method": params.name, "parameters": params.model_dump(mode="json"), "k": least_k(params), **found.facts}

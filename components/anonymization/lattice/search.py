@@ -75,6 +75,8 @@ class Search:
         In the order tried.
     best : float
         Least quality of a node that fits; infinite as long as none was found.
+    equals : list of Look
+        The nodes that fit and are as good as the best.
     """
 
     space: Space
@@ -82,6 +84,7 @@ class Search:
     allowed: int
     looks: list[Look] = field(default_factory=list)
     best: float = np.inf
+    equals: list[Look] = field(default_factory=list)
 
     @property
     def prunes(self) -> bool:
@@ -96,6 +99,7 @@ class Search:
         self.looks.append(look)
         if fits:
             self.best = min(self.best, look.value)
+            self.equals = [one for one in (*self.equals, look) if one.value <= self.limit]
         return look, tried
 
     def condemns(self, look: Look, tried: Tried) -> bool:
@@ -106,9 +110,7 @@ class Search:
 
     def chosen(self) -> Look | None:
         """Return the best node tried: of equally good ones the one that comes first by `Look.tie`."""
-        if not np.isfinite(self.best):
-            return None
-        return min((look for look in self.looks if look.fits and look.value <= self.limit), key=lambda look: look.tie)
+        return min(self.equals, key=lambda look: look.tie, default=None)
 
     @property
     def limit(self) -> float:

@@ -148,7 +148,7 @@ def _search_levels(state: State, number: int, step: LatticeStep, fixed: tuple[In
     held = [_held(*fixed)] if fixed[1] > 1 else []
     found = search_columns(step, state.table, state.requirements, [*ladders, *held], limit)
     for unit, ladder, level in zip(units, ladders, found.levels[: len(units)], strict=True):
-        shown = published(ladder, level)
+        shown = published(ladder, level, ~found.suppressed)
         if shown is not None:
             codes, labels = pd.factorize(shown.cells, sort=True, use_na_sentinel=False)
             state.show([unit], codes, len(labels))

@@ -150,7 +150,7 @@ def _on_agreed_levels(
     placed = _on_levels(ladders, _vectors(agreement), task.requirements)
     gone = suppress(task.requirements, *placed.classes(), params.suppression_limit)
     found = [
-        published(ladder, level)
+        published(ladder, level, ~gone)
         for ladder, level in zip(ladders, placed.levels(), strict=True)
         if ladder.hierarchy is not None
     ]
