@@ -65,8 +65,6 @@ def suppress_starred(table: Table, columns: Sequence[Published], gone: BoolArray
 
     Where all rows show nothing else they are one class (see `measurement.fully_suppressed`), and stay.
 
-    Where no row shows anything else, nothing tells any of them from the others: they are one class, and stay.
-
     Parameters
     ----------
     table : Table
