@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,15 +13,16 @@ from hypothesis import HealthCheck, assume, settings
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from components.anonymization.criteria.declarations import K, LDistinct, T
+from components.anonymization.criteria.declarations import Criterion, K, LDistinct, T
 from components.anonymization.declarations import Lattice, Pipeline, SuppressColumns, TopBottom, Transform
 from components.anonymization.hierarchies.sources import load
 from components.anonymization.lattice import method as lattice
 from components.anonymization.pipeline import method as pipeline
 from components.anonymization.release import Given, Release
-from components.anonymization.transform import agreeing
+from components.anonymization.transform import agreeing, agreement_checks
 from components.anonymization.transform import method as transform
-from components.anonymization.transform.agreement import FORMAT, Levels
+from components.anonymization.transform.agreement import FORMAT, Agreement, Levels
+from components.anonymization.transform.agreement_checks import weaker_rule
 from components.anonymization.transform.agreement_file import LARGEST_FILE, read_agreement
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
@@ -363,6 +364,32 @@ def test_a_weaker_rule_than_agreed_is_said(site: Site, agreed: dict[str, Any]) -
     assert "k=3" in told[0]
     assert "l_distinct" in told[1]
     assert "0.1" in told[2]
+
+
+@pytest.mark.parametrize(
+    ("agreed_one", "here", "weaker"),
+    [
+        ({"name": "l_distinct", "l": 2}, {"name": "l_distinct", "l": 3}, False),
+        ({"name": "l_distinct", "l": 3}, {"name": "l_distinct", "l": 2}, True),
+        ({"name": "t", "t": 0.4}, {"name": "t", "t": 0.3}, False),
+        ({"name": "t", "t": 0.3}, {"name": "t", "t": 0.4}, True),
+        ({"name": "t", "t": 0.4}, {"name": "t", "t": 0.3, "distance": "ordered"}, True),
+        ({"name": "l_recursive", "l": 2, "c": 2.0}, {"name": "l_recursive", "l": 2, "c": 1.5}, False),
+        ({"name": "l_recursive", "l": 2, "c": 2.0}, {"name": "l_recursive", "l": 3, "c": 2.0}, True),
+        ({"name": "k", "k": 3}, {"name": "k_map", "k": 3}, True),
+    ],
+)
+def test_a_stricter_rule_of_the_same_kind_is_no_weaker_one(
+    agreed: dict[str, Any], agreed_one: dict[str, Any], here: dict[str, Any], *, weaker: bool
+) -> None:
+    agreement = Agreement.model_validate({**agreed, "criteria": [agreed_one]})
+    criteria = Lattice.model_validate({"criteria": [here]}).criteria
+    assert bool(weaker_rule(agreement, criteria, 0.0)) == weaker
+
+
+def test_every_criterion_says_which_way_it_is_strict() -> None:
+    kinds = {one.model_fields["name"].default for one in get_args(get_args(Criterion)[0])}
+    assert set(agreement_checks.LIMITS) == kinds
 
 
 def test_an_uncovered_value_is_refused_by_column(site: Site) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from components.anonymization.criteria.declarations import Criterion, K
+from components.anonymization.criteria.declarations import Criterion
 from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.anonymization.mondrian.box_covers import shows_of, unreadable
 from components.anonymization.pipeline.rules import PLACE, step_faults
@@ -15,6 +15,20 @@ from schemas.wording import names, shown
 
 if TYPE_CHECKING:
     from components.anonymization.declarations import Step
+
+LIMITS = {
+    "k": ("k", True),
+    "k_map": ("k", True),
+    "l_distinct": ("l", True),
+    "l_entropy": ("l", True),
+    "l_recursive": ("c", False),
+    "alpha": ("alpha", False),
+    "t": ("t", False),
+    "beta": ("beta", False),
+    "beta_enhanced": ("beta", False),
+    "delta_disclosure": ("delta", False),
+}
+"""The number of each criterion that says how strict it is, and whether a larger one is stricter."""
 
 
 def refuse_misfits(
@@ -148,7 +162,10 @@ def weaker_rule(agreement: Agreement, ours: Sequence[Criterion], suppression_lim
 
 
 def _covers(ours: Criterion, agreed: Criterion) -> bool:
-    """Tell whether a criterion asks for as much as the agreed one; for other kinds than k only the same does."""
-    if isinstance(ours, K) and isinstance(agreed, K):
-        return ours.k >= agreed.k
-    return ours == agreed
+    """Tell whether a criterion asks for as much as the agreed one: the same kind and options, its limit no weaker."""
+    limit, larger_is_stricter = LIMITS[agreed.name]
+    told, asked = ours.model_dump(), agreed.model_dump()
+    mine, theirs = told.pop(limit, None), asked.pop(limit)
+    if told != asked or mine is None:
+        return False
+    return bool(mine >= theirs if larger_is_stricter else mine <= theirs)
