@@ -16,10 +16,10 @@ import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
 from bench.points import Verdict
-from components.anonymization.coding import encode
 from components.anonymization.declarations import Guided
 from components.anonymization.guided.method import anonymise
 from components.anonymization.release import Given
+from components.classes.coding import encode
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 

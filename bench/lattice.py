@@ -23,12 +23,12 @@ import pandas as pd
 from bench.anonymisation import ADULT_SIX, HIERARCHIES
 from bench.points import Verdict
 from bench.product import ADULT
-from components.anonymization.coding import encode
 from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.hierarchies.sources import load
 from components.anonymization.lattice.method import Found, search_columns
+from components.classes.coding import encode
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 

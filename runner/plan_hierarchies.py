@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from components.anonymization import Given
-from components.anonymization.coding import encode
 from components.anonymization.hierarchies.checks import check_coverage, coverage
 from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.anonymization.lattice.method import seconds_a_node
 from components.anonymization.population import refuse_strangers
+from components.classes.coding import encode
 from components.data import Table
 from components.registry import load
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.coding import IntArray, any_row_of, combined
-from components.anonymization.criteria.counts import Counts, distinct, entropy, largest_share, recursive, tally
 from components.anonymization.criteria.distances import equal_distance, ordered_distance
 from components.anonymization.criteria.gains import basic_gain, enhanced_gain, log_ratio
 from components.anonymization.criteria.scores import natural_distance
 from components.anonymization.criteria.sensitive import Values, shares
+from components.classes.coding import IntArray, any_row_of, combined
+from components.classes.counts import Counts, distinct, entropy, largest_share, recursive, tally
 
 FIGURES = (
     "l_distinct",

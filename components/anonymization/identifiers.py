@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.anonymization.coding import encode, take
 from components.anonymization.declarations import Identifier, Mask, Pseudonymise
 from components.anonymization.hierarchies.hierarchy import TextArray
 from components.anonymization.hierarchies.keys import keys_of_values
+from components.classes.coding import encode, take
 from components.data.table import Table
 from schemas.dataset import TEXT_LIKE, Column
 from schemas.faults import ConfigurationError, DataError, Fault

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import IntArray, combined
-from components.anonymization.criteria.counts import tally
+from components.classes.coding import IntArray, combined
+from components.classes.counts import tally
 
 
 def alike(persons: IntArray, n_persons: int, classes: IntArray, n_classes: int) -> IntArray:

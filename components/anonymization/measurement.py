@@ -10,17 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.anonymization.coding import Attribute, BoolArray, IntArray, any_row_of, combined, encode
-from components.anonymization.criteria.counts import Counts, distinct, tally
 from components.anonymization.criteria.requirements import Reached, Requirement, bind
-from components.anonymization.criteria.sensitive import Rows, person_codes, rows_of
+from components.anonymization.criteria.sensitive import Rows, rows_of
 from components.anonymization.disclosure import FIGURES, Classes, Disclosure, disclosure_of
 from components.anonymization.linkage import alike
+from components.classes.coding import Attribute, IntArray, any_row_of, combined, encode
+from components.classes.counts import Counts, distinct, tally
+from components.classes.records import fully_suppressed, person_codes
 from components.risk.release import ReleaseRisk, release_risk
 from schemas.dataset import DatasetSchema
-
-SUPPRESSED = "*"
-"""What stands in a cell that a method suppressed; a row with nothing else is fully suppressed."""
 
 _MOST_PATTERNS = 64
 
@@ -212,25 +210,6 @@ def _reached(requirement: Requirement, rows: Rows, classes: Classes) -> Reached:
         raise ValueError("k_map needs the persons of the population who fit each row")
     here = bind(requirement.criterion, requirement.column, rows, requirement.hierarchy)
     return here.reached(here.score(here.counts(classes.ids, classes.count, classes.keep)))
-
-
-def fully_suppressed(attributes: Sequence[Attribute], rows: int) -> BoolArray:
-    """Tell the rows in which every quasi-identifier is suppressed; a ``*`` that a column declares is a value.
-
-    Where all rows are alike in this, nothing tells any of them from the others: they are one class, and none of them
-    is a row that was suppressed beside a release.
-    """
-    suppressed = np.full(rows, fill_value=bool(attributes))
-    for attribute in attributes:
-        (cells,) = attribute.source
-        numbers = pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype)
-        if numbers or SUPPRESSED in (attribute.columns[0].values or ()):
-            return np.zeros(rows, dtype=np.bool_)
-        star = np.flatnonzero(np.asarray(attribute.domain()[0], dtype=object) == SUPPRESSED)
-        if not star.size:
-            return np.zeros(rows, dtype=np.bool_)
-        suppressed &= attribute.codes == star[0]
-    return np.zeros(rows, dtype=np.bool_) if suppressed.all() else suppressed
 
 
 def _wildcard_k(

@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.anonymization.coding import Attribute, IntArray, any_row_of, combined, encode
-from components.anonymization.criteria.counts import distinct, sizes, tally
 from components.anonymization.criteria.scores import Score
-from components.anonymization.criteria.sensitive import person_codes
 from components.anonymization.hierarchies.hierarchy import Ladder, climb
 from components.anonymization.hierarchies.keys import keys_of_values
-from components.anonymization.measurement import fully_suppressed
+from components.classes.coding import Attribute, IntArray, any_row_of, combined, encode
+from components.classes.counts import distinct, sizes, tally
+from components.classes.records import fully_suppressed, person_codes
 from components.data.declarations import Csv, SourceDeclaration
 from components.data.reading import header, read
 from components.data.table import Table

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import BoolArray
 from components.anonymization.criteria.faults import figure_text, place_of
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.declarations import Method, Suppressing
 from components.anonymization.identifiers import treated, warnings
-from components.anonymization.measurement import SUPPRESSED, Measurement, measure
+from components.anonymization.measurement import Measurement, measure
 from components.anonymization.ranges import texts
 from components.anonymization.release import Release
 from components.anonymization.representatives import Published
+from components.classes.coding import BoolArray
 from components.data.table import Table
 from schemas.dataset import Column, DatasetSchema, released
 from schemas.faults import DataError, Fault, GoalError
+from schemas.hierarchy import SUPPRESSED
 
 
 @dataclass(frozen=True, slots=True)

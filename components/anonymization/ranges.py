@@ -15,9 +15,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.anonymization.coding import MISSING, Attribute, BoolArray, IntArray, halfway, take
-from components.anonymization.criteria.counts import Counts
 from components.anonymization.representatives import Published, actual, counted
+from components.classes.coding import MISSING, Attribute, BoolArray, IntArray, halfway, take
+from components.classes.counts import Counts
 from schemas.dataset import Column
 from schemas.faults import DataError, Fault
 from schemas.wording import shown

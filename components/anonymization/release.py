@@ -8,10 +8,10 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
-from components.anonymization.coding import IntArray
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.anonymization.measurement import Measurement
+from components.classes.coding import IntArray
 from components.data.table import Table
 
 

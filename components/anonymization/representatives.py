@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.coding import MISSING, Attribute, BoolArray, FloatArray, IntArray, above_first, combined
-from components.anonymization.criteria.counts import Counts, most_frequent, tally
+from components.classes.coding import MISSING, Attribute, BoolArray, FloatArray, IntArray, above_first, combined
+from components.classes.counts import Counts, most_frequent, tally
 from schemas.dataset import Column
 
 

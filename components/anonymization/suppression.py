@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import BoolArray, IntArray
 from components.anonymization.criteria.faults import figure_text, place_of
 from components.anonymization.criteria.requirements import Requirement
-from components.anonymization.measurement import SUPPRESSED
 from components.anonymization.publishing import quasi_identifiers
 from components.anonymization.representatives import Published
+from components.classes.coding import BoolArray, IntArray
 from components.data.table import Table
 from schemas.dataset import TEXT_LIKE
 from schemas.faults import Fault, GoalError
+from schemas.hierarchy import SUPPRESSED
 
 
 def allowed_rows(limit: float, rows: int) -> int:

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.anonymization.coding import Attribute, FloatArray, IntArray, any_row_of, combined, dense, encode
-from components.anonymization.criteria.counts import Counts, distinct, tally
-from components.anonymization.criteria.sensitive import person_codes
-from components.anonymization.measurement import fully_suppressed
+from components.classes.coding import Attribute, FloatArray, IntArray, any_row_of, combined, dense, encode
+from components.classes.counts import Counts, distinct, tally
+from components.classes.records import fully_suppressed, person_codes
 from components.risk.release import Sizes, release_risk
 from schemas.dataset import DatasetSchema
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.anonymization.coding import IntArray
+from components.classes.coding import IntArray
 from components.risk.release import Sizes
 
 _UNSEEN = 1e-12

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from components.anonymization.criteria.counts import (
+from components.anonymization.criteria.distances import equal_distance, hierarchical_distance, ordered_distance
+from components.anonymization.criteria.gains import basic_gain, enhanced_gain, log_ratio, log_ratio_of_present
+from components.classes.counts import (
     Counts,
     distinct,
     entropy,
@@ -16,8 +18,6 @@ from components.anonymization.criteria.counts import (
     sizes,
     tally,
 )
-from components.anonymization.criteria.distances import equal_distance, hierarchical_distance, ordered_distance
-from components.anonymization.criteria.gains import basic_gain, enhanced_gain, log_ratio, log_ratio_of_present
 
 
 def one_class(codes: list[int], n_codes: int) -> Counts:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.anonymization.coding import encode
 from components.anonymization.hierarchies.functions import level_labels
 from components.anonymization.hierarchies.hierarchy import Ladder, climb, published
 from components.anonymization.hierarchies.sources import hierarchy_of, load
+from components.classes.coding import encode
 from schemas.dataset import Column, DatasetSchema
 from schemas.faults import DataError
 

@@ -5,10 +5,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from components.anonymization.coding import encode
 from components.anonymization.hierarchies.checks import Coverage, check_coverage, coverage
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.hierarchies.sources import hierarchy_of
+from components.classes.coding import encode
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 from schemas.faults import DataError, Fault

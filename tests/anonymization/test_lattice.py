@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from components.anonymization import Given, Release
-from components.anonymization.coding import encode
 from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
 from components.anonymization.hierarchies.hierarchy import climb, published
 from components.anonymization.hierarchies.sources import hierarchy_of, load
 from components.anonymization.lattice import method as lattice
 from components.anonymization.population import held
+from components.classes.coding import encode
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, GoalError

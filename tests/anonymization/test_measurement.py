@@ -13,13 +13,13 @@ from components.anonymization import measure
 from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Guided
 from components.anonymization.disclosure import FIGURES
-from components.anonymization.measurement import SUPPRESSED
 from components.anonymization.publishing import Decided, publish
 from components.data.table import Table
 from runner import canonical
 from runner.metrics import metrics_csv
 from schemas.dataset import DatasetSchema, released
 from schemas.faults import GoalError
+from schemas.hierarchy import SUPPRESSED
 from schemas.tables import METRICS, Metric, kind_of
 
 Make = Callable[..., Table]

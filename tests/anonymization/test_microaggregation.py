@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.anonymization.coding import Attribute, encode
 from components.anonymization.pipeline import microaggregation
 from components.anonymization.pipeline.microaggregation import microaggregate
+from components.classes.coding import Attribute, encode
 from schemas.dataset import Column
 
 slowly = settings(max_examples=60, deadline=None)

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.anonymization.coding import encode
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.hierarchies.sources import load
 from components.anonymization.population import (
@@ -23,6 +22,7 @@ from components.anonymization.population import (
     risk_in_population,
     rows_as_persons,
 )
+from components.classes.coding import encode
 from components.data.declarations import Csv, Hospitals
 from components.data.table import Table
 from runner import pipeline

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from components.anonymization.coding import encode
 from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
 from components.anonymization.hierarchies.hierarchy import climb
@@ -15,6 +14,7 @@ from components.anonymization.hierarchies.sources import load
 from components.anonymization.lattice.collapsing import collapse
 from components.anonymization.lattice.quality import Separable, quality
 from components.anonymization.lattice.space import Space, dimension
+from components.classes.coding import encode
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.anonymization import ranges
-from components.anonymization.coding import above_first, encode, halfway
 from components.anonymization.ranges import covering
+from components.classes.coding import above_first, encode, halfway
 from schemas.dataset import Column
 from schemas.faults import DataError
 

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from components.anonymization.coding import dense
 from components.anonymization.criteria.declarations import Criterion
 from components.anonymization.criteria.requirements import Requirement, bind, refuse_the_impossible, required
 from components.anonymization.criteria.sensitive import rows_of
 from components.anonymization.declarations import Guided
 from components.anonymization.hierarchies.hierarchy import Hierarchy
+from components.classes.coding import dense
 from components.data.table import Table
 from schemas.faults import ConfigurationError, DataError, GoalError
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.anonymization.coding import encode
 from components.anonymization.criteria.declarations import K
 from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
@@ -24,6 +23,7 @@ from components.anonymization.lattice.search import Search, exact
 from components.anonymization.lattice.search_record import node_table, summary
 from components.anonymization.lattice.space import dimension
 from components.anonymization.suppression import allowed_rows
+from components.classes.coding import encode
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 

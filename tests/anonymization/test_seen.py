@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.anonymization.coding import encode
 from components.anonymization.declarations import SeenAs
 from components.anonymization.hierarchies.functions import level_labels
 from components.anonymization.hierarchies.hierarchy import climb, published
@@ -17,6 +16,7 @@ from components.anonymization.hierarchies.sources import load
 from components.anonymization.representatives import Published
 from components.anonymization.transform.seen import full_domain, learned_from
 from components.anonymization.transform.seen_groups import groups_of, middles
+from components.classes.coding import encode
 from components.data.encoding import Encoder
 from components.data.table import Table
 from components.models import build

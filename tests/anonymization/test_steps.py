@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.anonymization.coding import Attribute, encode
 from components.anonymization.declarations import Microaggregate, Pipeline, TopBottom
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.hierarchies.sources import hierarchy_of
 from components.anonymization.pipeline.rules import step_faults
 from components.anonymization.pipeline.steps import Coded, generalised, microaggregated, suppressed, top_bottom
+from components.classes.coding import Attribute, encode
 from schemas.dataset import Column, DatasetSchema
 
 KINDS = ["low", "middle", "high"]

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from components.anonymization.coding import encode
-from components.anonymization.criteria.counts import distinct, entropy, sizes
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.guided.surrogate import Tree, agreement, collapse, grow, read_predictions
+from components.classes.coding import encode
+from components.classes.counts import distinct, entropy, sizes
 from components.data.table import Table
 from schemas.faults import GoalError
 

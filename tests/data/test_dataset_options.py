@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from components.anonymization.coding import encode
 from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.hierarchies.sources import load
+from components.classes.coding import encode
 from components.data import Reading, header, read, split
 from components.data.headers import column_faults
 from components.registry import declaration

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from components.anonymization.coding import FloatArray, IntArray
-from components.anonymization.criteria.counts import Counts, sizes, tally
+from components.classes.coding import FloatArray, IntArray
+from components.classes.counts import Counts, sizes, tally
 
 
 def equal_distance(counts: Counts, table: FloatArray) -> FloatArray:

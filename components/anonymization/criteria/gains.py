@@ -5,8 +5,8 @@ With p a value's share in the table and q its share in a class. A value that the
 
 import numpy as np
 
-from components.anonymization.coding import FloatArray
-from components.anonymization.criteria.counts import Counts, sizes
+from components.classes.coding import FloatArray
+from components.classes.counts import Counts, sizes
 
 
 def basic_gain(counts: Counts, table: FloatArray) -> FloatArray:

@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from components.anonymization.coding import BoolArray, FloatArray, IntArray
-from components.anonymization.criteria.counts import Counts, distinct, sizes, tally
 from components.anonymization.criteria.declarations import Criterion, DeltaDisclosure, K, KMap, LDistinct, OnColumn, T
 from components.anonymization.criteria.faults import (
     fault_of,
@@ -20,6 +18,8 @@ from components.anonymization.criteria.scores import Score, beside, natural_dist
 from components.anonymization.criteria.sensitive import Rows, Values, rows_of
 from components.anonymization.declarations import Method
 from components.anonymization.hierarchies.hierarchy import Hierarchy
+from components.classes.coding import BoolArray, FloatArray, IntArray
+from components.classes.counts import Counts, distinct, sizes, tally
 from components.data.table import Table
 from schemas.faults import ConfigurationError, DataError, Fault, GoalError
 

@@ -6,8 +6,6 @@ from typing import Literal
 
 import numpy as np
 
-from components.anonymization.coding import FloatArray, IntArray, any_row_of, combined
-from components.anonymization.criteria.counts import Counts, distinct, entropy, largest_share, recursive
 from components.anonymization.criteria.declarations import (
     Alpha,
     Beta,
@@ -23,6 +21,8 @@ from components.anonymization.criteria.distances import equal_distance, hierarch
 from components.anonymization.criteria.gains import basic_gain, enhanced_gain, log_ratio, log_ratio_of_present
 from components.anonymization.criteria.sensitive import Values
 from components.anonymization.hierarchies.hierarchy import Hierarchy, climb
+from components.classes.coding import FloatArray, IntArray, any_row_of, combined
+from components.classes.counts import Counts, distinct, entropy, largest_share, recursive
 
 Score = Callable[[Counts], FloatArray]
 

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.anonymization.coding import Attribute, FloatArray, IntArray, encode
+from components.classes.coding import Attribute, FloatArray, IntArray, encode
+from components.classes.records import person_codes
 from schemas.dataset import Column, DatasetSchema
 
 
@@ -153,18 +154,6 @@ def table_counts(frame: pd.DataFrame, schema: DatasetSchema, table_frame: pd.Dat
         for name, values in rows_of(frame, schema, table_frame).values.items()
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-
-def person_codes(
-    frame: pd.DataFrame, schema: DatasetSchema, persons: npt.ArrayLike | None = None
-) -> tuple[IntArray, int] | None:
-    """Return the person of each row as a code, and how many there are; rows without an id count as one person."""
-    if persons is None and schema.subject_id is not None and schema.subject_id in frame.columns:
-        persons = frame[schema.subject_id]
-    if persons is None:
-        return None
-    codes, values = pd.factorize(np.asarray(persons))
-    return codes + 1, len(values) + 1
 
 
 def shares(codes: IntArray, size: int) -> FloatArray:

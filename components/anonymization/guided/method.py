@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.anonymization.coding import Attribute, BoolArray, IntArray, encode, joined
-from components.anonymization.criteria.counts import most_frequent, tally
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import Guided
 from components.anonymization.guided.surrogate import Predictions, agreement, collapse, grow, read_predictions
@@ -17,6 +15,8 @@ from components.anonymization.ranges import covering
 from components.anonymization.refusals import refuse_missing_cells, refuse_nothing_to_do
 from components.anonymization.release import Given, Release
 from components.anonymization.representatives import Published, actual, counted, medoid, middle
+from components.classes.coding import Attribute, BoolArray, IntArray, encode, joined
+from components.classes.counts import most_frequent, tally
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, Fault

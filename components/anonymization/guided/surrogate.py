@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from components.anonymization.coding import Attribute, BoolArray, FloatArray, IntArray, any_row_of, combined, dense
-from components.anonymization.criteria.counts import Counts, tally
 from components.anonymization.criteria.requirements import Requirement
+from components.classes.coding import Attribute, BoolArray, FloatArray, IntArray, any_row_of, combined, dense
+from components.classes.counts import Counts, tally
 from schemas.faults import Fault, GoalError
 
 _LARGEST_EXPONENT = 480

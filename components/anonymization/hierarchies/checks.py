@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import Attribute, IntArray, TextArray, encode
 from components.anonymization.hierarchies.keys import keys_of_texts, keys_of_values, marker_keys
+from components.classes.coding import Attribute, IntArray, TextArray, encode
 from components.data.table import Table
 from components.data.text import Rules
 from schemas.dataset import TEXT_LIKE

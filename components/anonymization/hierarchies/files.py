@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from components.anonymization.coding import TextArray
+from components.classes.coding import TextArray
 from schemas.faults import DataError, Fault
 from schemas.hierarchy import CsvHierarchy
 from schemas.wording import SHOWN

@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.anonymization.coding import FloatArray, IntArray, TextArray
 from components.anonymization.hierarchies.keys import keys_of_values, moments, number_texts
+from components.classes.coding import FloatArray, IntArray, TextArray
 from schemas.dataset import TEMPORAL, TEXT_LIKE, Column
 from schemas.faults import DataError, Fault
 from schemas.hierarchy import SUPPRESSED, Dates, Flat, Intervals, Mask

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import Attribute, BoolArray, FloatArray, IntArray, TextArray
 from components.anonymization.hierarchies.checks import leaf_places, refuse_uncovered
 from components.anonymization.hierarchies.functions import Rule, is_top, ruled_levels
 from components.anonymization.hierarchies.keys import marker_keys
 from components.anonymization.hierarchies.training import original_domain
 from components.anonymization.representatives import Published
+from components.classes.coding import Attribute, BoolArray, FloatArray, IntArray, TextArray
 from schemas.dataset import Column
 
 __all__ = ["Hierarchy", "Ladder", "TextArray", "climb", "published"]

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.anonymization.coding import BoolArray, TextArray
+from components.classes.coding import BoolArray, TextArray
 from components.data import text
 from components.data.text import Rules
 from schemas.dataset import Column, DatasetSchema

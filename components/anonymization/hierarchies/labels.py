@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.anonymization.coding import BoolArray, FloatArray, IntArray, TextArray
+from components.classes.coding import BoolArray, FloatArray, IntArray, TextArray
 
 _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|inf|∞)"
 _BRACKETS = rf"^(?P<left>[\[\](])\s*(?P<low>{_NUMBER})\s*[,;]\s*(?P<high>{_NUMBER})\s*(?P<right>[\[\])])$"

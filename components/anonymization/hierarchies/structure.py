@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.anonymization.coding import BoolArray, FloatArray, IntArray, TextArray
 from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.anonymization.hierarchies.keys import Keys, keys_of_texts, marker_keys
 from components.anonymization.hierarchies.labels import lookalikes, outside_own_interval
+from components.classes.coding import BoolArray, FloatArray, IntArray, TextArray
 from components.data.text import Rules
 from schemas.dataset import NUMERIC, TEXT_LIKE, Column
 from schemas.faults import Fault

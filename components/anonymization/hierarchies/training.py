@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import MISSING, BoolArray, FloatArray, IntArray, halfway, take
 from components.anonymization.hierarchies.functions import level_spans
 from components.anonymization.hierarchies.keys import keys_of_texts, moments
+from components.classes.coding import MISSING, BoolArray, FloatArray, IntArray, halfway, take
 from components.data.text import Rules
 from schemas.dataset import TEMPORAL, TEXT_LIKE, Column
 from schemas.hierarchy import Dates, Flat, Intervals

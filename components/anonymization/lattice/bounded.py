@@ -14,10 +14,10 @@ from itertools import count
 
 import numpy as np
 
-from components.anonymization.coding import FloatArray
 from components.anonymization.lattice.quality import Separable
 from components.anonymization.lattice.search import Look, Search
 from components.anonymization.lattice.space import Levels
+from components.classes.coding import FloatArray
 
 _DESCENT = 0.5
 """Share of the budget that the descent may take."""

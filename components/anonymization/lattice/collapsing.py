@@ -6,11 +6,11 @@ from math import prod
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import BoolArray, IntArray, any_row_of, combined
-from components.anonymization.criteria.counts import Counts, sizes
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.lattice.population_search import Crowd
-from components.anonymization.lattice.space import LARGEST_KEY, Dimension, Levels, Space, Tried, shrunk
+from components.anonymization.lattice.space import Dimension, Levels, Space, Tried, shrunk
+from components.classes.coding import LARGEST_KEY, BoolArray, IntArray, any_row_of, combined
+from components.classes.counts import Counts, sizes
 
 _CHUNK = 2**17
 """Rows that are looked at in one piece, where only an aggregate of them is kept."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import BoolArray, IntArray, encode
 from components.anonymization.criteria.faults import place_of
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import Lattice, LatticeOptions
@@ -36,6 +35,7 @@ from components.anonymization.release import Given, Release
 from components.anonymization.suppression import allowed_rows, suppress, suppress_starred
 from components.anonymization.transform.agreeing import agreed_levels
 from components.anonymization.transform.seen import full_domain, learned_from
+from components.classes.coding import BoolArray, IntArray, encode
 from components.data.table import Table
 from schemas.faults import Fault, GoalError
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import IntArray, encode
 from components.anonymization.criteria.declarations import KMap
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.declarations import Lattice
 from components.anonymization.hierarchies.hierarchy import Hierarchy, Ladder, climb
 from components.anonymization.population import person_count, persons_in
 from components.anonymization.release import Given
+from components.classes.coding import IntArray, encode
 from components.data.table import Table
 from schemas.dataset import Column, DatasetSchema
 from schemas.faults import ConfigurationError, Fault, GoalError

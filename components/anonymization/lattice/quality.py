@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.coding import FloatArray, IntArray
 from components.anonymization.declarations import LatticeOptions
 from components.anonymization.lattice.space import Dimension, Levels, Space, Tried
 from components.anonymization.search_rules import WEIGHTED
+from components.classes.coding import FloatArray, IntArray
 
 
 class Separable:

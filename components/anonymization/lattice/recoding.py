@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import BoolArray, IntArray, combined
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.hierarchies.hierarchy import Ladder
 from components.anonymization.lattice.space import Levels
+from components.classes.coding import BoolArray, IntArray, combined
 
 
 @dataclass(slots=True)

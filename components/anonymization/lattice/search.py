@@ -18,9 +18,9 @@ from math import prod
 
 import numpy as np
 
-from components.anonymization.coding import BoolArray, FloatArray, IntArray
 from components.anonymization.lattice.quality import Quality, Separable
 from components.anonymization.lattice.space import Levels, Space, Tried
+from components.classes.coding import BoolArray, FloatArray, IntArray
 
 EQUAL = 1e-12
 """Qualities that differ by no more, as a share, count as equal; so much is left to rounding."""

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import IntArray
 from components.anonymization.lattice.bounded import Stopped
 from components.anonymization.lattice.search import UNTRIED, Look, Proof, Search
 from components.anonymization.lattice.space import Levels
+from components.classes.coding import IntArray
 
 Ending = Proof | Stopped
 

@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from components.anonymization.coding import BoolArray, FloatArray, IntArray, any_row_of, dense
-from components.anonymization.criteria.counts import Counts
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.hierarchies.hierarchy import Ladder
+from components.classes.coding import LARGEST_KEY, BoolArray, FloatArray, IntArray, any_row_of, dense
+from components.classes.counts import Counts
 
 Levels = tuple[int, ...]
-LARGEST_KEY = 2**62
 _DENSE = 8
 """Cells per tuple up to which counting every possible class is quicker than sorting the keys."""
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from components.anonymization.coding import MISSING, Attribute, FloatArray, IntArray, any_row_of, combined
 from components.anonymization.hierarchies.hierarchy import Ladder
-from components.anonymization.measurement import SUPPRESSED
 from components.anonymization.representatives import scale
+from components.classes.coding import MISSING, Attribute, FloatArray, IntArray, any_row_of, combined
+from schemas.hierarchy import SUPPRESSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import Attribute, BoolArray, IntArray, TextArray, encode
 from components.anonymization.hierarchies.hierarchy import Hierarchy, Ladder
-from components.anonymization.measurement import SUPPRESSED
 from components.anonymization.mondrian.axes import topped
 from components.anonymization.mondrian.box_tree import NOWHERE, Extents
 from components.anonymization.pipeline.steps import order_keys
 from components.anonymization.ranges import texts
 from components.anonymization.transform.agreement import BoxColumn
+from components.classes.coding import Attribute, BoolArray, IntArray, TextArray, encode
 from schemas.dataset import NUMERIC, TEMPORAL, Column
+from schemas.hierarchy import SUPPRESSED
 
 _FORMS = {
     "integer": r"-?[0-9]{1,19}",

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from components.anonymization.coding import BoolArray, IntArray, any_row_of
+from components.classes.coding import BoolArray, IntArray, any_row_of
 
 NOWHERE = -1
 MOST_CUTS = 200

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import MISSING, Attribute, BoolArray, IntArray, encode, take
-from components.anonymization.criteria.counts import tally
 from components.anonymization.hierarchies.hierarchy import Ladder, published
 from components.anonymization.mondrian.axes import Axis
 from components.anonymization.ranges import covering, likeliest
 from components.anonymization.representatives import Published, actual
+from components.classes.coding import MISSING, Attribute, BoolArray, IntArray, encode, take
+from components.classes.counts import tally
 
 
 def cover(axes: Sequence[Axis], classes: IntArray, n_classes: int, gone: BoolArray) -> list[Published]:

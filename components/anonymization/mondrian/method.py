@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.coding import Attribute, BoolArray, IntArray, encode, joined
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import Mondrian
 from components.anonymization.hierarchies.checks import check_coverage
@@ -27,6 +26,7 @@ from components.anonymization.suppression import allowed_rows, suppress, suppres
 from components.anonymization.transform.agreed_boxes import boxes_of
 from components.anonymization.transform.agreeing import NO_AGREEMENT, agreed_steps
 from components.anonymization.transform.agreement import Boxes
+from components.classes.coding import Attribute, BoolArray, IntArray, encode, joined
 from components.data.table import Table
 from schemas.dataset import Column
 from schemas.faults import ConfigurationError

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.anonymization.coding import MISSING, BoolArray, IntArray, any_row_of, combined
-from components.anonymization.criteria.counts import Counts, tally
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.mondrian.axes import Axis, upper_half
 from components.anonymization.mondrian.tuples import Tuples, placed
+from components.classes.coding import MISSING, BoolArray, IntArray, any_row_of, combined
+from components.classes.counts import Counts, tally
 
 _NONE = -1
 _SHARE_OF_BOX = 50

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.anonymization.coding import IntArray, any_row_of, combined
-from components.anonymization.criteria.counts import Counts
 from components.anonymization.criteria.requirements import Requirement
+from components.classes.coding import IntArray, any_row_of, combined
+from components.classes.counts import Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Tuples:
 
 
 def collapse(parts: Sequence[tuple[IntArray, int]], requirements: Sequence[Requirement]) -> Tuples:
-    """Find the distinct tuples of several code arrays (see `components.anonymization.coding.combined`)."""
+    """Find the distinct tuples of several code arrays (see `components.classes.coding.combined`)."""
     of_row, count = combined(parts)
     return Tuples(
         of_row=of_row,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import combined, encode, joined
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import (
     Generalise,
@@ -36,6 +35,7 @@ from components.anonymization.release import Given, Release
 from components.anonymization.suppression import suppress, suppress_starred
 from components.anonymization.transform.agreeing import NO_AGREEMENT, agreed_steps
 from components.anonymization.transform.agreement import Levels
+from components.classes.coding import combined, encode, joined
 from components.data.table import Table
 from schemas.faults import ConfigurationError, Fault
 

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import (
+from components.anonymization.representatives import Published
+from components.classes.coding import (
     MISSING,
     Attribute,
     FloatArray,
@@ -23,8 +24,7 @@ from components.anonymization.coding import (
     halfway,
     take,
 )
-from components.anonymization.criteria.counts import Counts, most_frequent, sizes, tally
-from components.anonymization.representatives import Published
+from components.classes.counts import Counts, most_frequent, sizes, tally
 
 Function = Literal["mean", "median", "mode"]
 

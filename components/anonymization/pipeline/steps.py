@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import Attribute, IntArray, combined, halfway, take
 from components.anonymization.declarations import Microaggregate, TopBottom
 from components.anonymization.hierarchies.hierarchy import Ladder, published
-from components.anonymization.measurement import SUPPRESSED
 from components.anonymization.pipeline.microaggregation import microaggregate
 from components.anonymization.pipeline.rules import order_of
 from components.anonymization.ranges import texts
 from components.anonymization.representatives import Published, actual
+from components.classes.coding import Attribute, IntArray, combined, halfway, take
 from schemas.dataset import NUMERIC, TEMPORAL, Column
+from schemas.hierarchy import SUPPRESSED
 
 AT_MOST, AT_LEAST = "<= ", ">= "
 """What stands before a bound in a column that is top and bottom coded."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import Attribute, BoolArray, IntArray, combined
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.declarations import (
     Generalise,
@@ -29,6 +28,7 @@ from components.anonymization.pipeline.steps import Coded, generalised, microagg
 from components.anonymization.release import Given
 from components.anonymization.representatives import Published
 from components.anonymization.suppression import allowed_rows
+from components.classes.coding import Attribute, BoolArray, IntArray, combined
 from components.data.table import Table
 
 OTHERS = "the other columns"

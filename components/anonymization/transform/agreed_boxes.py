@@ -11,15 +11,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.anonymization.coding import (
-    MISSING,
-    Attribute,
-    BoolArray,
-    IntArray,
-    TextArray,
-    any_row_of,
-    combined,
-)
 from components.anonymization.hierarchies.hierarchy import Ladder
 from components.anonymization.hierarchies.keys import keys_of_values
 from components.anonymization.mondrian.axes import Axis
@@ -30,6 +21,15 @@ from components.anonymization.ranges import texts
 from components.anonymization.representatives import Published, counted
 from components.anonymization.transform.agreement import BoxColumn, Boxes
 from components.anonymization.transform.agreement_file import LARGEST_FILE
+from components.classes.coding import (
+    MISSING,
+    Attribute,
+    BoolArray,
+    IntArray,
+    TextArray,
+    any_row_of,
+    combined,
+)
 
 _ROOM = 2**16
 """Bytes of the largest file that are kept for what stands beside the boxes."""

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import Attribute, BoolArray, IntArray
-from components.anonymization.criteria.counts import tally
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.hierarchies.hierarchy import Ladder, relabelled
 from components.anonymization.mondrian.box_covers import Placed, members_of, spread_out, typed
@@ -19,6 +17,8 @@ from components.anonymization.representatives import Published, actual
 from components.anonymization.suppression import suppress
 from components.anonymization.transform.agreed_boxes import in_boxes, placed_on
 from components.anonymization.transform.agreement import Boxes
+from components.classes.coding import Attribute, BoolArray, IntArray
+from components.classes.counts import tally
 from schemas.faults import ConfigurationError, Fault, GoalError
 
 

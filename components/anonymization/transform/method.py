@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.coding import Attribute, BoolArray, encode
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import TopBottom, Transform
 from components.anonymization.hierarchies.checks import check_coverage
@@ -25,6 +24,7 @@ from components.anonymization.transform.agreement_checks import refuse_misfits, 
 from components.anonymization.transform.agreement_file import read_agreement
 from components.anonymization.transform.box_transform import put_in_boxes
 from components.anonymization.transform.seen import full_domain, learned_from
+from components.classes.coding import Attribute, BoolArray, encode
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 

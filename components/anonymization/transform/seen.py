@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import BoolArray, encode, take
 from components.anonymization.declarations import SeenAs
 from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.hierarchies.hierarchy import Hierarchy, Ladder, climb
 from components.anonymization.publishing import with_cells
 from components.anonymization.representatives import Published
 from components.anonymization.transform.seen_groups import Groups, groups_of, middles, middles_of_values
+from components.classes.coding import BoolArray, encode, take
 from components.data.table import Table
 from schemas.dataset import NUMERIC, TEMPORAL, Column, DatasetSchema, released
 

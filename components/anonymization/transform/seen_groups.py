@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.coding import halfway
 from components.anonymization.hierarchies.functions import (
     LARGEST_DOMAIN,
     is_top,
@@ -19,6 +18,7 @@ from components.anonymization.hierarchies.functions import (
 )
 from components.anonymization.hierarchies.hierarchy import Hierarchy, TextArray
 from components.anonymization.hierarchies.keys import keys_of_texts, moments
+from components.classes.coding import halfway
 from components.data.text import Rules
 from schemas.dataset import NUMERIC, TEMPORAL, Column
 from schemas.hierarchy import Intervals

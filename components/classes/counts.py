@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from components.anonymization.coding import FloatArray, IntArray
+from components.classes.coding import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ TextArray = npt.NDArray[np.object_]
 Kind = Literal["number", "ordered", "nominal"]
 
 MISSING = -1
-_LARGEST_KEY = 2**62
+LARGEST_KEY = 2**62
+"""Mixed-radix keys stay below it, so that no step on the way overflows 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def combined(parts: Iterable[tuple[IntArray, int]]) -> tuple[IntArray, int]:
     for codes, size in parts:
         if key is None:
             key = np.zeros(len(codes), dtype=np.int64)
-        if span > _LARGEST_KEY // (size + 1):
+        if span > LARGEST_KEY // (size + 1):
             ranks, span = dense(key, span)
             if span == len(key):
                 return ranks, span
