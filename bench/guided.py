@@ -1,13 +1,13 @@
 """Time and memory of model-guided anonymisation, as ratios that hold on any machine.
 
-Time is compared with one plain scikit-learn tree fit on the same encoded rows, in one process, the two taking turns;
-memory with the size of the table, in a process of its own, as Linux tells it. ``python -m bench.guided`` prints both.
+Processor time is compared with one plain scikit-learn tree fit on the same encoded rows, in one process, the two taking
+turns; memory with the size of the table, in a process of its own, as Linux tells it. ``python -m bench.guided`` prints
+both.
 """
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
+from bench.clock import seconds
 from bench.points import Verdict
 from components.anonymization.declarations import Guided
 from components.anonymization.guided.method import anonymise
@@ -83,8 +84,8 @@ def time_ratio(rows: int, repeats: int = 5) -> tuple[float, float]:
     encoded = np.column_stack([attribute.codes for attribute in encode(made.frame, columns)]).astype(np.float32)
     plain, whole = [], []
     for _ in range(repeats):
-        plain.append(_seconds(lambda: DecisionTreeClassifier(min_samples_leaf=K, random_state=0).fit(encoded, answer)))
-        whole.append(_seconds(lambda: anonymise(Guided(k=K), made, Given(predictions=answer))))
+        plain.append(seconds(lambda: DecisionTreeClassifier(min_samples_leaf=K, random_state=0).fit(encoded, answer)))
+        whole.append(seconds(lambda: anonymise(Guided(k=K), made, Given(predictions=answer))))
     return min(whole) / min(plain), min(whole)
 
 
@@ -101,8 +102,8 @@ def ratios(sizes: Sequence[int] = ROWS, repeats: int = 5) -> list[Ratios]:
     """Measure time and memory at each size."""
     found = []
     for rows in sizes:
-        ratio, seconds = time_ratio(rows, repeats if rows < ROWS[-1] else min(repeats, 3))
-        found.append(Ratios(rows, ratio, seconds, memory_ratio(rows)))
+        ratio, taken = time_ratio(rows, repeats if rows < ROWS[-1] else min(repeats, 3))
+        found.append(Ratios(rows, ratio, taken, memory_ratio(rows)))
     return found
 
 
@@ -123,12 +124,6 @@ def main() -> int:
     for one in found:
         sys.stdout.write(f"guided anonymisation, {one}\n")
     return 0 if hold(found) else 1
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def _print_memory(rows: int) -> None:

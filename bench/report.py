@@ -4,10 +4,9 @@ Raw Adult is the hard case: its six quasi-identifiers make 13,054 classes of 30,
 """
 
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
+from bench.clock import seconds
 from bench.lattice import ADULT_ROWS, table
 from bench.points import Verdict
 from components.anonymization import measure
@@ -54,15 +53,15 @@ def ratio(repeats: int = 7) -> tuple[float, float, int]:
     classes = report(made)
     grouped, reported = [], []
     for _ in range(repeats):
-        grouped.append(_seconds(lambda: plain.groupby(names, observed=True).size()))
-        reported.append(_seconds(lambda: report(made)))
+        grouped.append(seconds(lambda: plain.groupby(names, observed=True).size()))
+        reported.append(seconds(lambda: report(made)))
     return min(reported) / min(grouped), min(reported), classes
 
 
 def proof(_work: Path) -> Verdict:
     """Measure the report against its limit."""
-    found, seconds, classes = ratio()
-    return Verdict(found <= LIMIT, f"{found:.1f} x a groupby ({seconds:.3f} s), {classes:,} classes; limit {LIMIT:.0f}")
+    found, taken, classes = ratio()
+    return Verdict(found <= LIMIT, f"{found:.1f} x a groupby ({taken:.3f} s), {classes:,} classes; limit {LIMIT:.0f}")
 
 
 def main() -> int:
@@ -70,12 +69,6 @@ def main() -> int:
     verdict = proof(Path())
     sys.stdout.write(f"full report on raw Adult: {verdict.figure}\n")
     return 0 if verdict.holds else 1
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    start = time.process_time()
-    call()
-    return time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from components.anonymization import Given, Release
 from components.anonymization.population import person_count, raw_population_sizes, risk_in_population, rows_as_persons
 from components.data import Table
 from components.risk.subsets import subset_risk
+from runner.facts import in_classes
 from schemas.dataset import Population
 from schemas.tables import Metric
 
@@ -74,10 +75,7 @@ def exposure(train: Table, release: Release, given: Given, population: Populatio
         risk = risk_in_population(table, size, fitting, sampled=sampled, persons=persons)
         if risk is not None:
             said[when]["population"] = asdict(risk)
-            metrics += [
-                Metric(stage="anonymization", metric=metric, column=column, when=when, value=value)
-                for metric, column, value in risk.figures()
-            ]
+            metrics += in_classes(risk.figures(), when, persons=persons is not None)
     subsets = pd.concat(tables, ignore_index=True)
     first = ["when", "subset", "size"]
     warnings = tuple(each for each in rows_as_persons(given.population, train.schema) if each not in release.warnings)

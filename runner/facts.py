@@ -1,6 +1,6 @@
 """What a run's stages say for the record: figures, warnings, rows and columns accounted for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from components.anonymization import Measurement, Release
 from components.data import InputFact, Reading, Split, Table, UnfitTableError
 from components.models import Model, utility
 from schemas.faults import DataError
-from schemas.tables import Metric
+from schemas.tables import Metric, counted
 
 NOT_CLAIMED = (
     (
@@ -37,12 +37,15 @@ def digests_of(inputs: Sequence[InputFact]) -> dict[str, str]:
     return {item.uri: item.sha256 for item in inputs if item.sha256 is not None}
 
 
-def unfit_sections(error: DataError) -> dict[str, Any]:
-    """Return what the record says of a table that can't be used: inputs, and counts of failures per check."""
+def unfit_sections(error: DataError, beside: Sequence[InputFact] = ()) -> dict[str, Any]:
+    """Return what the record says of a table that can't be used: inputs, and counts of failures per check.
+
+    `beside` is what was read beside the table.
+    """
     if not isinstance(error, UnfitTableError):
         return {}
     return {
-        "dataset": {"inputs": list(error.inputs)},
+        "dataset": {"inputs": [*error.inputs, *beside]},
         "validation": [
             {
                 "table": "input",
@@ -71,9 +74,31 @@ def failing_rows(error: DataError) -> pd.DataFrame:
 
 def privacy_metrics(found: Measurement, when: Literal["before", "after"]) -> list[Metric]:
     """Return the figures of a measured table as rows of metrics.csv."""
+    return in_classes(found.figures(), when, persons=found.k_persons is not None)
+
+
+def in_classes(
+    figures: Iterable[tuple[str, str, float]], when: Literal["before", "after"], *, persons: bool
+) -> list[Metric]:
+    """Return figures of a table's classes as rows of metrics.csv.
+
+    Parameters
+    ----------
+    figures : iterable of (metric, column, value)
+    when : {"before", "after"}
+    persons : bool
+        Whether the records in classes are persons, and not rows.
+    """
     return [
-        Metric(stage="anonymization", metric=metric, column=column, when=when, value=value)
-        for metric, column, value in found.figures()
+        Metric(
+            stage="anonymization",
+            metric=metric,
+            column=column,
+            when=when,
+            value=value,
+            unit=counted(metric, persons=persons),
+        )
+        for metric, column, value in figures
     ]
 
 
@@ -83,6 +108,19 @@ def quality_metrics(release: Release) -> list[Metric]:
     return [
         Metric(stage="anonymization", metric=name, when="after", value=said[name]) for name in ("loss",) if name in said
     ]
+
+
+def criteria_lines(release: Release) -> list[tuple[str, str]]:
+    """Return what the closing lines say of the criteria beside k: each before and after, and what was asked."""
+    said = [
+        f"{one.name}{f' of {one.column}' if one.column else ''} {before.reached:.3g} -> {after.reached:.3g} "
+        f"({one.sense} {one.asked:g})"
+        for one, before, after in zip(
+            release.requirements, release.before.criteria, release.after.criteria, strict=False
+        )
+        if one.name != "k"
+    ]
+    return [("criteria", "; ".join(said))] if said else []
 
 
 def search_lines(release: Release) -> list[tuple[str, str]]:

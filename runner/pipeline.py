@@ -25,6 +25,7 @@ from runner.exposure import exposure
 from runner.facts import (
     FAULTS,
     NOT_CLAIMED,
+    criteria_lines,
     digests_of,
     disclosures,
     failing_rows,
@@ -168,7 +169,7 @@ def _flow(job: Job) -> list[str]:
         rows=len(reading.table.frame),
         test=len(parts.test.frame),
         metrics=job.metrics,
-        how=[] if release is None else search_lines(release),
+        how=[] if release is None else [*criteria_lines(release), *search_lines(release)],
         warnings=job.record.warnings,
     )
 
@@ -182,15 +183,15 @@ def _dataset(job: Job) -> tuple[Reading, Given]:
         try:
             reading = read(config.dataset, config.dataset.source, job.composed.base)
         except DataError as error:
-            job.record.note(**unfit_sections(error))
+            job.record.note(**unfit_sections(error, given.inputs))
             if len(rows := failing_rows(error)):
                 path = job.record.path(FAULTS)
                 rows.to_csv(path, index=False, lineterminator="\n")
                 job.record.output(path, release="internal", rows=len(rows))
             raise
-        job.record.note(**reading_sections(reading))
+        job.record.note(**reading_sections(reading, given.inputs))
         note.facts = {"rows": len(reading.table.frame), "columns": len(reading.table.frame.columns)}
-        note.inputs = digests_of(reading.inputs)
+        note.inputs = digests_of([*reading.inputs, *given.inputs])
         note.outputs = {"table": table_digest(reading.table)}
         job.record.note(warnings=[f"{each}" for one in given.hierarchies.values() for each in one.warnings])
         check_coverage(reading.table, given.hierarchies)

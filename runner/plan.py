@@ -189,10 +189,10 @@ def _climbing(composed: Composed) -> tuple[list[tuple[str, str]], RunnerError | 
     table = read(data, data.source, composed.base).table
     lines = [*hierarchy_lines(table, given), *lattice_lines(method, given.hierarchies, data.quasi_identifiers)]
     try:
-        refuse_the_hopeless(method, table, given)
+        requirements = refuse_the_hopeless(method, table, given)
     except RunnerError as error:
         return lines, error
-    return [*lines, *search_time(method, table, given)], None
+    return [*lines, *search_time(method, table, given, requirements)], None
 
 
 def _wrapped(label: str, text: str) -> list[str]:

@@ -105,12 +105,14 @@ def schema_digest(dataset: DatasetSchema) -> str:
     )
 
 
-def reading_sections(reading: Any) -> dict[str, Any]:
+def reading_sections(reading: Any, beside: Iterable[Any] = ()) -> dict[str, Any]:
     """Return the sections of the record that a reading decides: inputs, checks, warnings, rows and columns in.
 
     Parameters
     ----------
     reading : components.data.Reading
+    beside : iterable of components.data.InputFact, optional
+        What was read beside the table.
 
     Returns
     -------
@@ -120,9 +122,9 @@ def reading_sections(reading: Any) -> dict[str, Any]:
     checks = ({**canonical.plain(check), "table": "input"} for check in reading.checks)
     columns = [*reading.table.frame.columns, *reading.dropped_columns]
     return {
-        "dataset": {"inputs": list(reading.inputs), "missing": reading.missing},
+        "dataset": {"inputs": [*reading.inputs, *beside], "missing": reading.missing},
         "flow": {
-            "rows_in": sum(item.rows for item in reading.inputs),
+            "rows_in": sum(item.rows or 0 for item in reading.inputs),
             "dropped_rows": reading.dropped_rows,
             "columns_in": list(dict.fromkeys(columns)),
             "dropped_columns": reading.dropped_columns,

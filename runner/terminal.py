@@ -1,4 +1,4 @@
-"""What a run says on the terminal: its stage while it works, ten lines at most when it is done."""
+"""What a run says on the terminal: its stage while it works, eleven lines at most when it is done."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress

@@ -117,13 +117,13 @@ class Randomness(Contract):
 
 
 class Input(Contract):
-    """A source that was read."""
+    """A source that was read: the table, the population, hierarchies and agreed transformations."""
 
     uri: str = Field(description="path as given, or URI, secrets masked")
     bytes: Count | None = Field(description="null where the source is no file")
     sha256: Digest | None
-    rows: Count
-    columns: Count
+    rows: Count | None = Field(description="null, as columns, where the source is neither the table nor the population")
+    columns: Count | None
 
 
 class Dataset(Contract):

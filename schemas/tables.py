@@ -95,6 +95,57 @@ def kind_of(metric: str) -> str:
     return "risk_above_<threshold>" if _THRESHOLD.fullmatch(metric) else metric
 
 
+_RECORDS = frozenset(
+    {
+        "k",
+        "k_wildcard",
+        "risk_prosecutor_max",
+        "risk_prosecutor_mean",
+        "risk_marketer",
+        "risk_above_<threshold>",
+        "arirec",
+        "sample_uniques",
+        "risk_journalist_max",
+        "risk_journalist_mean",
+        "risk_marketer_population",
+    }
+)
+_ROWS = frozenset({"k_rows", "rows", "suppressed", "suppressed_share", "alpha"})
+_PERSONS = frozenset(
+    {
+        "k_persons",
+        "k_linked",
+        "linked_alone",
+        "alpha_persons",
+        "k_map",
+        "population_uniques_pitman",
+        "population_uniques_zayatz",
+    }
+)
+
+
+def counted(metric: str, *, persons: bool) -> str:
+    """Return what a privacy figure counts, is a share of, or is the risk of: its ``unit`` in metrics.csv.
+
+    Parameters
+    ----------
+    metric : str
+    persons : bool
+        Whether the records in classes are persons, whom a subject id tells, and not rows.
+
+    Returns
+    -------
+    str
+        ``rows`` or ``persons``; empty where it is neither.
+    """
+    kind = kind_of(metric)
+    if kind in _RECORDS:
+        return "persons" if persons else "rows"
+    if kind in _ROWS:
+        return "rows"
+    return "persons" if kind in _PERSONS else ""
+
+
 SCOPES: tuple[str, ...] = ("", "constant", "linear", "original", "anonymized", "minimized", "federated", "worst")
 """What a figure is about; beside these ``federated:<scenario>`` and ``client:<name>``."""
 
@@ -115,7 +166,11 @@ class Metric(Contract):
     value: Real | None = Field(description="the figure as measured; null where it is undefined")
     low: Real | None = Field(default=None, description="lower end of its interval")
     high: Real | None = Field(default=None, description="upper end of its interval")
-    unit: str = Field(default="", description="unit; empty for shares, scores and bare numbers")
+    unit: str = Field(
+        default="",
+        description="unit; for privacy figures rows or persons, whichever are counted, or it is a share of; "
+        "empty for scores and bare numbers",
+    )
 
     @model_validator(mode="after")
     def _known(self) -> Self:

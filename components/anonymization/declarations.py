@@ -41,10 +41,15 @@ class AnonymizationDeclaration(Declaration):
     check_given: ClassVar[str] = ""
     """``"module:function"`` that takes the declaration, the schema and what is given, and needs no table."""
 
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Parameters that name files the method reads: they are inputs of the run."""
+
     needs_hierarchies: ClassVar[bool] = False
     """Whether it can't do without a hierarchy for every quasi-identifier."""
 
     uses_hierarchies: ClassVar[bool] = False
+    """Whether it climbs hierarchies; `climbing.climbed` tells whose."""
+
     needs_model: ClassVar[bool] = False
 
 
@@ -114,6 +119,9 @@ class LatticeOptions(Contract):
     )
     exact_nodes: int = Field(
         default=1_000_000, ge=1, description="largest lattice that is searched until the optimum is proved"
+    )
+    exact_seconds: float = Field(
+        default=600.0, gt=0, description="most seconds spent on a proof; then the best node found, and what is proved"
     )
     bounded_nodes: int = Field(default=2_000, ge=1, description="most nodes tried on a larger lattice")
     bounded_seconds: float = Field(default=120.0, gt=0, description="most seconds spent on a larger lattice")
@@ -225,5 +233,6 @@ class Transform(Suppressing):
     component: ClassVar[str] = "components.anonymization.transform.method:anonymise"
     precheck: ClassVar[str] = "components.anonymization.transform.method:precheck"
     check_given: ClassVar[str] = "components.anonymization.transform.method:fitting_agreement"
+    reads: ClassVar[tuple[str, ...]] = ("path",)
     name: Literal["transform"] = "transform"
     path: str = Field(description="transformation.json of an earlier run")

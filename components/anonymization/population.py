@@ -13,13 +13,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from components.anonymization.criteria.scores import Score
-from components.anonymization.hierarchies.hierarchy import Ladder, climb
+from components.anonymization.hierarchies.hierarchy import Ladder, climb, held
 from components.anonymization.hierarchies.keys import keys_of_values
 from components.classes.coding import Attribute, IntArray, any_row_of, combined, encode
 from components.classes.counts import distinct, sizes, tally
 from components.classes.records import fully_suppressed, person_codes
 from components.data.declarations import Csv, SourceDeclaration
-from components.data.reading import header, read
+from components.data.reading import Reading, header, read
 from components.data.table import Table
 from components.risk.population import PopulationRisk, population_risk
 from schemas.dataset import DatasetSchema
@@ -29,7 +29,7 @@ from schemas.wording import shown
 Levels = Sequence[int | IntArray]
 
 
-def read_population(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> pd.DataFrame:
+def read_population(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Reading:
     """Read the population's quasi-identifiers and subject id from ``dataset.population.path``, as the dataset's own.
 
     Parameters
@@ -44,9 +44,9 @@ def read_population(schema: DatasetSchema, source: SourceDeclaration, base: Path
 
     Returns
     -------
-    pandas.DataFrame
-        The quasi-identifiers, typed as the table's, and the subject id where the schema names one and the file holds it
-        (without it each row is one person). Other columns of the file are left aside.
+    Reading
+        Its table holds the quasi-identifiers, typed as the table's, and the subject id where the schema names one and
+        the file holds it (without it each row is one person). Other columns of the file are left aside.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def read_population(schema: DatasetSchema, source: SourceDeclaration, base: Path
     if schema.subject_id is not None and _holds(schema.subject_id, told, own, base):
         told = _of_population(schema, dict.fromkeys([*schema.quasi_identifiers, schema.subject_id]))
     try:
-        return read(told, own, base).table.frame
+        return read(told, own, base)
     except DataError as error:
         raise DataError(_of_the_population(error)) from None
 
@@ -139,7 +139,7 @@ def population_sizes(
     Parameters
     ----------
     ladders : sequence of Ladder
-        Of all quasi-identifiers of the table, n rows each; `held` gives that of a column that stays as it is.
+        Of all quasi-identifiers of the table, n rows each; `as_it_is` gives that of a column that stays so.
     levels : sequence of int or ndarray of int, shape (n,)
         The level of each; where rows are recoded locally, that of each row.
     population : pandas.DataFrame
@@ -180,7 +180,7 @@ def raw_population_sizes(table: Table, population: pd.DataFrame) -> IntArray:
     attributes = _quasi_identifiers(table)
     if not attributes:
         return np.full(len(table.frame), person_count(population, table.schema))
-    return population_sizes([held(one) for one in attributes], [0] * len(attributes), population, table.schema)
+    return population_sizes([as_it_is(one) for one in attributes], [0] * len(attributes), population, table.schema)
 
 
 def refuse_strangers(table: Table, population: pd.DataFrame) -> None:
@@ -188,11 +188,9 @@ def refuse_strangers(table: Table, population: pd.DataFrame) -> None:
     risk_in_population(table, person_count(population, table.schema), raw_population_sizes(table, population))
 
 
-def held(attribute: Attribute) -> Ladder:
-    """Return the ladder of one level of an attribute that stays as it is."""
-    size = attribute.size
-    labels = np.array([*keys_of_values(attribute.domain()[0], attribute.columns[0]), None], dtype=object)
-    return Ladder(attribute, (np.arange(size + 1),), (labels,), (np.full(size + 1, 1 / max(size, 1)),), size)
+def as_it_is(attribute: Attribute) -> Ladder:
+    """Return the ladder of an attribute that shows its own values, in words that those of another table equal."""
+    return held(attribute, np.array([*keys_of_values(attribute.domain()[0], attribute.columns[0]), None], dtype=object))
 
 
 def risk_in_population(
@@ -253,7 +251,7 @@ def _climbed(ladders: Sequence[Ladder], people: Sequence[Attribute], markers: Se
     faults: list[Fault] = []
     for ladder, person in zip(ladders, people, strict=True):
         try:
-            found.append(held(person) if ladder.hierarchy is None else climb(person, ladder.hierarchy, markers))
+            found.append(as_it_is(person) if ladder.hierarchy is None else climb(person, ladder.hierarchy, markers))
         except DataError as error:
             faults += _of_the_population(error)
     if faults:

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from components.anonymization.changes import cells_changed
 from components.anonymization.criteria.faults import figure_text, place_of
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.declarations import Method, Suppressing
 from components.anonymization.identifiers import treated, warnings
-from components.anonymization.measurement import Measurement, measure
+from components.anonymization.measurement import Measurement, measure_classes
 from components.anonymization.ranges import texts
 from components.anonymization.release import Release
 from components.anonymization.representatives import Published
-from components.classes.coding import BoolArray
+from components.classes.coding import BoolArray, encode
 from components.data.table import Table
 from schemas.dataset import Column, DatasetSchema, released
 from schemas.faults import DataError, Fault, GoalError
@@ -31,7 +32,8 @@ class Decided:
     columns : sequence of Published
         The quasi-identifiers that were changed; others stay as they are.
     facts : dict
-        The release's ``transformation``: how it was decided. JSON-able aggregates, no cell values.
+        The release's ``transformation`` but for ``cells_changed``, which `publish` counts on the release (see
+        `changes.cells_changed`): how it was decided. JSON-able aggregates, no cell values.
     suppressed : ndarray of bool, shape (n,), optional
         Rows to suppress: `Suppressing.suppressed_rows` says whether they show ``*`` on every quasi-identifier or are
         left out.
@@ -70,37 +72,29 @@ def publish(
     GoalError
         The release misses a requirement: an error of the method, told before anything is written.
     """
-    columns, gone = decided.columns, decided.suppressed
-    if gone is None:
-        gone = np.zeros(len(table.frame), dtype=np.bool_)
-    leave_out = isinstance(params, Suppressing) and params.suppressed_rows == "drop"
-    shown = list(columns) if leave_out else _starred(table, columns, gone)
-    generalised = [one.column.name for one in shown if one.generalised]
+    gone = decided.suppressed if decided.suppressed is not None else np.zeros(len(table.frame), dtype=np.bool_)
+    stays = np.ones_like(gone) if not _leaves_out(params) else ~gone
     identifiers = treated(params.identifiers, table)
-    cells = {one.column.name: one.cells for one in shown} | identifiers
-    published = _put(table, cells, generalised, identifiers)
-    if leave_out and gone.any():
-        published = Table(published.frame[~gone], published.schema)
+    published = _published(table, decided.columns, identifiers, gone, stays)
     if "training" not in handed_on:
-        changed = bool(generalised or identifiers) or gone.any()
-        handed_on["training"] = _original_domain(table, columns, gone) if changed else published
-    schema = table.schema
-    identities = table.frame[schema.subject_id] if schema.subject_id in table.frame.columns else None
-    if identities is not None and leave_out:
-        identities = identities[~gone]
-    after = measure(
+        same = not (gone.any() or identifiers or any(one.generalised for one in decided.columns))
+        handed_on["training"] = published if same else _original_domain(table, decided.columns, gone)
+    held = _rows(table, stays)
+    shown = encode(published.frame, quasi_identifiers(published))
+    after = measure_classes(
+        shown,
         published.frame,
         published.schema,
         table.frame,
-        persons=identities,
+        persons=_persons(held),
         requirements=requirements,
         fitting=handed_on.get("fitting"),
     )
     _refuse_mistakable(after.suppressed - int(np.count_nonzero(gone)), len(table.frame))
     refuse_missed(after)
-    facts = decided.facts
+    facts = {**decided.facts, "cells_changed": cells_changed(shown, held.frame, table.schema)}
     if "suppressed" in facts:  # where all rows show nothing but * none of them is suppressed beside a release
-        facts = {**facts, "suppressed": after.suppressed}
+        facts["suppressed"] = after.suppressed
     return Release(
         table=published,
         transformation=facts,
@@ -111,6 +105,36 @@ def publish(
         warnings=(*handed_on.pop("warnings", ()), *warnings(params.identifiers, identifiers)),
         **handed_on,
     )
+
+
+def _leaves_out(params: Method) -> bool:
+    """Tell whether suppressed rows are left out, and not shown as ``*``."""
+    return isinstance(params, Suppressing) and params.suppressed_rows == "drop"
+
+
+def _published(
+    table: Table, columns: Sequence[Published], identifiers: Mapping[str, Any], gone: BoolArray, stays: BoolArray
+) -> Table:
+    """Put all released cells in place, ``*`` on every quasi-identifier of a suppressed row that stays."""
+    shown = _starred(table, columns, gone) if (gone & stays).any() else columns
+    cells = {one.column.name: one.cells for one in shown} | dict(identifiers)
+    generalised = [one.column.name for one in shown if one.generalised]
+    return _rows(_put(table, cells, generalised, identifiers), stays)
+
+
+def _original_domain(table: Table, columns: Sequence[Published], gone: BoolArray) -> Table:
+    """Return the rows that are not suppressed, as the released cells tell them in the columns' own domains."""
+    return _rows(_put(table, {one.column.name: one.training for one in columns}), ~gone)
+
+
+def _rows(table: Table, stays: BoolArray) -> Table:
+    return table if stays.all() else Table(table.frame[stays], table.schema)
+
+
+def _persons(table: Table) -> pd.Series | None:
+    """Return whom each row is about, where the table says so."""
+    subject = table.schema.subject_id
+    return table.frame[subject] if subject in table.frame.columns else None
 
 
 def _refuse_mistakable(rows: int, of: int) -> None:
@@ -181,8 +205,6 @@ def _released_names(table: Table, schema: DatasetSchema) -> list[str]:
 
 def _starred(table: Table, columns: Sequence[Published], gone: BoolArray) -> list[Published]:
     """Show ``*`` on every quasi-identifier of a suppressed row; a column that holds one is text."""
-    if not gone.any():
-        return list(columns)
     decided = {one.column.name: one for one in columns}
     shown = []
     for column in quasi_identifiers(table):
@@ -190,8 +212,7 @@ def _starred(table: Table, columns: Sequence[Published], gone: BoolArray) -> lis
         cells = table.frame[column.name] if one is None else one.cells
         labels = _as_text(cells, column, text=one is not None and one.generalised)
         labels[gone] = SUPPRESSED
-        changed = float(np.mean(gone)) if one is None else one.changed
-        shown.append(Published(column, pd.array(labels, dtype="string"), None, changed, generalised=True))
+        shown.append(Published(column, pd.array(labels, dtype="string"), None, generalised=True))
     return shown
 
 
@@ -203,8 +224,3 @@ def _as_text(cells: Any, column: Column, *, text: bool) -> Any:
     known = series[there]
     labels[there] = known.astype(object).to_numpy() if text else texts(known.array, column)
     return labels
-
-
-def _original_domain(table: Table, columns: Sequence[Published], gone: BoolArray) -> Table:
-    training = _put(table, {one.column.name: one.training for one in columns})
-    return Table(training.frame[~gone], training.schema) if gone.any() else training

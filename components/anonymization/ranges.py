@@ -6,8 +6,9 @@ in braces says that cells are missing; one value alone stands as it is. In a set
 this notation is quoted.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +23,10 @@ from schemas.dataset import Column
 from schemas.faults import DataError, Fault
 from schemas.wording import shown
 
+_T = TypeVar("_T")
 TextArray = npt.NDArray[np.object_]
 MOST_CHARACTERS = 2**28
-"""Characters that the cells of a released column of sets hold at most, all rows together."""
+"""Characters that the cells of one released column of sets hold at most, all rows together."""
 
 _MISTAKABLE = r'[,{}\[\]"]|^\s|\s$|^missing$'
 
@@ -45,6 +47,32 @@ class _Members:
         """Return one value per class, missing where a class has none."""
         chosen = self.codes[np.minimum(self.starts + np.maximum(place, 0), len(self.codes) - 1)]
         return np.where(self.empty, MISSING, chosen)
+
+
+def on_all(columns: Iterable[_T], publish: Callable[[_T], Iterable[Published]]) -> list[Published]:
+    """Publish several columns; those that can't be are told together.
+
+    Parameters
+    ----------
+    columns : iterable
+    publish : callable
+        Returns what is published of one of them.
+
+    Raises
+    ------
+    DataError
+        With the faults of all of them.
+    """
+    found: list[Published] = []
+    faults: list[Fault] = []
+    for one in columns:
+        try:
+            found += publish(one)
+        except DataError as error:
+            faults += error.faults
+    if faults:
+        raise DataError(faults)
+    return found
 
 
 def covering(attribute: Attribute, classes: IntArray, n_classes: int, missing: str) -> Published:
@@ -111,7 +139,6 @@ def covers(attribute: Attribute, counts: Counts, classes: IntArray, missing: str
         column=attribute.columns[0],
         cells=_text(labels, members.empty).take(classes),
         training=take(training, classes),
-        changed=float(np.mean(((sizes > 1) | gap)[classes])),
         generalised=True,
     )
 

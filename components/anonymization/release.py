@@ -12,6 +12,7 @@ from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.anonymization.measurement import Measurement
 from components.classes.coding import IntArray
+from components.data.extract import InputFact
 from components.data.table import Table
 
 
@@ -31,6 +32,8 @@ class Given:
         In [0, 2**32); for methods that draw.
     base : Path
         What relative paths start from.
+    inputs : tuple of InputFact
+        The files that all this was read from.
     """
 
     predictions: npt.ArrayLike | None = None
@@ -38,6 +41,7 @@ class Given:
     population: pd.DataFrame | None = None
     seed: int = 0
     base: Path = Path()
+    inputs: tuple[InputFact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

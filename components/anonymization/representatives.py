@@ -25,8 +25,6 @@ class Published:
         The released cells.
     training : array, shape (n,)
         The same in the column's original domain, told by the released cells alone.
-    changed : float
-        Share of cells that are not what they were.
     generalised : bool
         Whether the cells are text such as ``[20, 29]``.
     """
@@ -34,7 +32,6 @@ class Published:
     column: Column
     cells: Any
     training: Any
-    changed: float
     generalised: bool = False
 
 
@@ -110,9 +107,8 @@ def actual(attribute: Attribute, codes: IntArray, classes: IntArray) -> list[Pub
         The value of each class.
     classes : ndarray of int, shape (n,)
     """
-    changed = float(np.mean(codes[classes] != attribute.codes))
     return [
-        Published(column, cells, cells, changed)
+        Published(column, cells, cells)
         for column, cells in zip(attribute.columns, attribute.cells(codes, classes), strict=True)
     ]
 

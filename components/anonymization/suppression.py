@@ -1,6 +1,6 @@
 """Suppress the rows of classes that miss a criterion, within a limit; or say what holds a goal back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -95,6 +95,36 @@ def suppress_starred(table: Table, columns: Sequence[Published], gone: BoolArray
     problem = f"{np.count_nonzero(starred)} of {len(gone)} rows show nothing but {SUPPRESSED}, and are in no class"
     _hold_to(limit, gone | starred, [Fault("anonymization", problem, "rows that show something")])
     return gone | starred
+
+
+def published_by_rest(
+    table: Table, publish: Callable[[BoolArray], list[Published]], gone: BoolArray, limit: float
+) -> tuple[list[Published], BoolArray]:
+    """Publish columns as the rows that stay tell them, those that show nothing but ``*`` being suppressed too.
+
+    Parameters
+    ----------
+    table : Table
+    publish : callable
+        Returns the quasi-identifiers that were changed, given the suppressed rows.
+    gone : ndarray of bool, shape (n,)
+        Rows that are suppressed already.
+    limit : float
+        Largest share of rows that may be suppressed.
+
+    Returns
+    -------
+    columns : list of Published
+    gone : ndarray of bool, shape (n,)
+
+    Raises
+    ------
+    GoalError
+        See `suppress_starred`.
+    """
+    columns = publish(gone)
+    without = suppress_starred(table, columns, gone, limit)
+    return (columns if without is gone else publish(without)), without
 
 
 def _hold_to(limit: float, suppressed: BoolArray, faults: Sequence[Fault]) -> None:

@@ -4,7 +4,7 @@ Codes are ranks, so that nothing depends on the order of rows, on the index or o
 categories. They also spare the surrogate tree, which works in 32-bit floats, from rounding large numbers and dates.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,6 +23,9 @@ Kind = Literal["number", "ordered", "nominal"]
 MISSING = -1
 LARGEST_KEY = 2**62
 """Mixed-radix keys stay below it, so that no step on the way overflows 64 bits."""
+
+_CHUNK = 2**14
+"""Rows looked at in one piece: few enough to stay in a processor's cache, and enough not to feel the calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,7 @@ class Attribute:
 
     def domain(self) -> list[Any]:
         """Return the value behind each code, one array of shape (m,) per column, in the column's own dtype."""
-        known = np.flatnonzero(self.codes >= 0)
-        rows = known[any_row_of(self.codes[known], self.size)]
+        rows = any_row_of(self.codes, self.size)
         return [take(cells, rows) for cells in self.source]
 
     def own_value(self) -> tuple[IntArray, int]:
@@ -156,10 +158,26 @@ def dense(key: IntArray, span: int) -> tuple[IntArray, int]:
 
 
 def any_row_of(ids: IntArray, count: int) -> IntArray:
-    """Return the position of one row per id, shape (count,)."""
-    rows = np.empty(count, dtype=_small(len(ids)))
-    rows[ids] = np.arange(len(ids), dtype=rows.dtype)
-    return rows
+    """Return the position of one row per id, shape (count,); id -1 is passed over."""
+    found = np.full(count + 1, MISSING, dtype=_small(len(ids)))
+    for rows in pieces(len(ids)):
+        found[ids[rows]] = np.arange(rows.start, rows.stop, dtype=found.dtype)
+        if count <= _CHUNK and found[:count].min(initial=0) >= 0:  # most columns say all they can in their first rows
+            break
+    return found[:count]
+
+
+def occurrences(codes: IntArray, size: int) -> IntArray:
+    """Return how many rows hold each of the codes 0 to `size` - 1, shape (size,); -1 is passed over."""
+    found = np.zeros(size + 1, dtype=np.int64)  # the last place is for missing, code -1
+    for rows in pieces(len(codes)):
+        np.add.at(found, codes[rows], 1)
+    return found[:size]
+
+
+def pieces(count: int) -> Iterator[slice]:
+    """Yield the rows of a table in pieces, so that what is needed beside them does not grow with the table."""
+    return (slice(start, min(start + _CHUNK, count)) for start in range(0, count, _CHUNK))
 
 
 def _rank(series: pd.Series, column: Column) -> tuple[IntArray, int]:
@@ -167,16 +185,53 @@ def _rank(series: pd.Series, column: Column) -> tuple[IntArray, int]:
     declared = column.values  # a list of the schema, no frame
     if isinstance(series.dtype, pd.CategoricalDtype):
         used, codes = series.array.categories, series.array.codes
-        order = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(used)))
+        order = np.flatnonzero(occurrences(codes, len(used)))
         if declared is None or used.tolist() != declared:  # the frame numbers them in another order than the schema
             order = order[_value_order(used[order], declared)]
     else:
-        codes, used = pd.factorize(_cells(series), sort=True)
+        codes, used = _factorised(_cells(series))
         order = np.arange(len(used)) if declared is None else _value_order(used, declared)
+    if np.array_equal(order, np.arange(len(used))):
+        return codes, len(order)  # a categorical's own, which are read-only
     # The last place is for missing, code -1.
     ranks: IntArray = np.full(len(used) + 1, MISSING, dtype=_small(len(order)))
     ranks[order] = np.arange(len(order))
-    return ranks[codes], len(order)
+    return _looked_up(ranks, codes), len(order)
+
+
+def _factorised(cells: Any) -> tuple[IntArray, Any]:
+    """Return the codes of a column's cells, -1 for missing, and the values behind them, in order."""
+    own: list[IntArray] = []  # numbered within each piece, by first appearance
+    found = []
+    for rows in pieces(len(cells)):
+        places, used = pd.factorize(cells[rows])
+        own.append(places.astype(_small(len(used))))
+        found.append(used)
+    if not found:
+        return np.empty(0, dtype=np.int8), cells
+    numbers, values = pd.factorize(_end_to_end(found), sort=True)
+    ranks: IntArray = np.append(numbers, MISSING).astype(_small(len(values)))
+    codes = np.empty(len(cells), dtype=ranks.dtype)
+    start = 0
+    for rows, part, used in zip(pieces(len(cells)), own, found, strict=True):
+        codes[rows] = np.append(ranks[start : start + len(used)], ranks[-1])[part]
+        start += len(used)
+    return codes, values
+
+
+def _end_to_end(arrays: Sequence[Any]) -> Any:
+    """Put arrays of one dtype one after the other."""
+    if isinstance(arrays[0], np.ndarray):
+        return np.concatenate(arrays)
+    return pd.concat([pd.Series(one, copy=False) for one in arrays], ignore_index=True).array
+
+
+def _looked_up(table: IntArray, places: IntArray) -> IntArray:
+    """Return ``table[places]``; numpy makes 64 bits of places, and so is given few at a time."""
+    found = np.empty(len(places), dtype=table.dtype)
+    for rows in pieces(len(places)):
+        found[rows] = table.take(places[rows])
+    return found
 
 
 def _cells(series: pd.Series) -> Any:

@@ -67,11 +67,12 @@ def read(params: Csv, base: Path) -> Extract:
     with _translated(params, path), HashedFile(path) as file:
         with _content(file, path) as content:
             table = csv.read_csv(content, *_options(params, head, bad))
-        fact = InputFact(params.path, file.size, file.finish(), table.num_rows + len(bad), len(head.names))
-    if fact.rows == 0:
+        rows = table.num_rows + len(bad)
+        fact = InputFact(params.path, file.size, file.finish(), rows, len(head.names))
+    if rows == 0:
         raise no_rows(_place(params))
     if bad:
-        raise _ragged(params, head.names, bad, fact.rows)
+        raise _ragged(params, head.names, bad, rows)
     _check_cells(params, path, table)
     return Extract(head.names, tuple(Cells(text=column) for column in table.columns), table.num_rows, (fact,))
 

@@ -26,15 +26,15 @@ class InputFact:
         Size of a file; None where there is no file.
     sha256 : str or None
         Digest of a file's bytes, elsewhere of the content (see `content_digest`).
-    rows, columns : int
-        Shape as read, before any row or column is left out.
+    rows, columns : int or None
+        Shape as read, before any row or column is left out; None for a file that is no table of the dataset's.
     """
 
     uri: str
     bytes: int | None
     sha256: str | None
-    rows: int
-    columns: int
+    rows: int | None
+    columns: int | None
 
 
 @dataclass(frozen=True, slots=True)

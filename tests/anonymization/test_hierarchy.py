@@ -348,8 +348,6 @@ def test_what_is_learned_follows_from_what_is_shown(cells: list[str | None], dat
     told = dict(zip(zip(levels, shown(ladder, levels), strict=True), learned(ladder, levels), strict=True))
     for key, found in zip(zip(levels, shown(ladder, levels), strict=True), learned(ladder, levels), strict=True):
         assert told[key] == found
-    raw = [None if cell is None else cell for cell in cells]
-    assert math.isclose(one.changed, np.mean([a != b for a, b in zip(shown(ladder, levels), raw, strict=True)]))
 
 
 @settings(max_examples=40)

@@ -16,10 +16,9 @@ from pandas.testing import assert_frame_equal
 from components.anonymization import Given, Release
 from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
-from components.anonymization.hierarchies.hierarchy import climb, published
+from components.anonymization.hierarchies.hierarchy import climb, held, published
 from components.anonymization.hierarchies.sources import hierarchy_of, load
 from components.anonymization.lattice import method as lattice
-from components.anonymization.population import held
 from components.classes.coding import encode
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
@@ -188,6 +187,23 @@ def test_an_empty_table_is_a_fault_of_the_data():
         anonymise(table_of({"q": []}, {"q": quasi()}), k=2)
 
 
+def test_all_columns_with_values_that_their_hierarchies_lack_are_told_at_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lattice, "search_columns", lambda *_: pytest.fail("searched"))
+    tree = {"name": "tree", "groups": {"ab": ["a", "b"], "cd": ["c", "d"]}}
+    cells = {
+        "p": ["a", "b", "ZZ-CANARY-1", "a"],
+        "q": ["c", "d", "c", "d"],
+        "r": ["ZZ-CANARY-2", "c", "ZZ-CANARY-3", "a"],
+    }
+    with pytest.raises(DataError) as caught:
+        anonymise(table_of(cells, dict.fromkeys(cells, quasi(tree))), k=2)
+    first, second = str(caught.value).splitlines()
+    assert first.startswith("column 'p': 1 of 3 values uncovered, 1 of 4 rows (data row 3)")
+    assert second.startswith("column 'r': 2 of 4 values uncovered, 2 of 4 rows (data rows 1, 3)")
+    assert caught.value.exit_code == 3
+    assert "CANARY" not in str(caught.value)
+
+
 def test_all_that_is_wrong_with_columns_and_options_is_told_at_once():
     columns = {"p": quasi(), "q": quasi(None), "r": quasi(group="one"), "s": quasi(group="one")}
     cells = {name: ["a", "a"] for name in columns}
@@ -238,6 +254,26 @@ def test_of_equally_good_nodes_the_first_is_taken_and_that_is_said():
     release = anonymise(table, k=2)
     assert release.transformation["levels"] == [{"p": 0, "q": 1}]
     assert "2 of the nodes tried lose equally little" in release.transformation["searches"][0]["chosen"]
+
+
+def test_of_equally_good_nodes_that_suppress_as_many_rows_the_lowest_sum_of_levels_is_taken():
+    # * on p costs what * on q does, and c, x is suppressed either way; but q has a level more on the way up.
+    cells = {"p": list("ababc"), "q": list("vvwwx")}
+    renamed = {"name": "tree", "groups": {name.upper(): [name] for name in "vwx"}}
+    release = anonymise(table_of(cells, {"p": quasi(), "q": quasi(renamed)}), k=2, suppression_limit=0.2)
+    assert release.transformation["levels"] == [{"p": 1, "q": 0}]
+    assert release.suppressed == 1
+    assert "3 of the nodes tried lose equally little" in release.transformation["searches"][0]["chosen"]
+
+
+def test_of_equally_good_nodes_the_one_that_suppresses_fewest_rows_is_taken_though_it_is_higher():
+    # By precision two of four rows that are suppressed cost as much as all rows on the first of two levels.
+    tree = {"name": "tree", "groups": {"A": ["a"], "BC": ["b", "c"]}}
+    release = anonymise(
+        table_of({"p": list("aabc")}, {"p": quasi(tree)}), k=2, suppression_limit=0.5, quality="precision"
+    )
+    assert release.transformation["quality"]["value"] == 0.5
+    assert (release.transformation["levels"], release.suppressed) == ([{"p": 1}], 0)
 
 
 def test_every_node_is_on_record_with_what_became_of_it():

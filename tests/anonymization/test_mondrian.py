@@ -110,6 +110,12 @@ def test_a_weight_makes_an_axis_wider():
     assert anonymise(params(weights={"y": 2.0}), table, Given()).transformation["cuts"] == {"x": 0, "y": 1}
 
 
+def test_of_axes_as_wide_as_each_other_one_with_a_hierarchy_is_cut_first(make: Make):
+    table = make({"age": [20, 21, 22, 23], "region": ["north", "south", "north", "south"]})
+    release = anonymise(params(), table, Given(hierarchies=hierarchies_of(table.schema, "region")))
+    assert shown(release.table) == [("[20, 22]", "north"), ("[21, 23]", "south")] * 2
+
+
 def test_equal_values_are_never_parted(make: Make):
     release = anonymise(params(), make({"age": [20, 21, 21, 21, 21, 21]}), Given())
     assert set(release.table.frame["age"]) == {"[20, 21]"}  # 20 by itself would be a class of one
@@ -280,6 +286,41 @@ def test_no_more_rows_are_left_out_than_the_limit_allows(values: list[int], k: i
     assert release.after.k >= k
 
 
+def branches(cells: list[str], paths: list[tuple[str, ...]], **asked: Any) -> tuple[Counter[str], int]:
+    """Partition one column with a hierarchy, and count what it shows."""
+    table = table_of({"x": pd.Series(cells, dtype="string")}, {"x": {"dtype": "text"}})
+    release = anonymise(params(**asked), table, Given(hierarchies={"x": hierarchy_of(table.schema.column("x"), paths)}))
+    return Counter(release.table.frame["x"]), release.suppressed
+
+
+TWICE = [("a", "a", "rest", "*"), ("b", "b", "rest", "*"), ("c", "c", "rest", "*"), ("d", "d", "d", "*")]
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(0.05, {"rest": 19, "*": 1}), (0.1, {"a": 9, "b": 9, "*": 2})])
+def test_what_one_cut_has_left_out_the_next_can_t_spend(limit: float, shown: dict[str, int]):
+    cells = ["a"] * 9 + ["b"] * 9 + ["c", "d"]  # d is in the way of the first cut, c of the second
+    assert branches(cells, TWICE, k=3, suppression_limit=limit) == (shown, shown["*"])
+
+
+def test_a_box_is_never_left_out_as_a_whole():
+    cells = ["a"] * 5 + ["b"] * 5 + ["c", "c", "d", "d"]
+    paths = [("a", "a", "*"), ("b", "b", "*"), ("c", "cd", "*"), ("d", "cd", "*")]
+    assert branches(cells, paths, k=3, suppression_limit=1.0) == ({"a": 5, "b": 5, "cd": 4}, 0)
+
+
+@pytest.mark.parametrize(("rare", "cut"), [(2, "x"), (3, "y")])
+def test_a_cut_that_costs_more_than_a_fiftieth_waits_for_those_that_cost_nothing(rare: int, cut: str):
+    # Both axes are as wide as the table. A cut of x costs the rare value; one of y costs nothing.
+    cells = {"x": ["a"] * 50 + ["b"] * (50 - rare) + ["c"] * rare, "y": [0, 1] * 50}
+    table = table_of(
+        {"x": pd.Series(cells["x"], dtype="string"), "y": pd.Series(cells["y"], dtype="int64")},
+        {"x": {"dtype": "text"}, "y": {"dtype": "integer"}},
+    )
+    flat = {"x": hierarchy_of(table.schema.column("x"), [(one, "*") for one in "abc"])}
+    cuts = anonymise(params(k=26, suppression_limit=0.05), table, Given(hierarchies=flat)).transformation["cuts"]
+    assert cuts == {"x": int(cut == "x"), "y": int(cut == "y")}
+
+
 # What can't be done
 
 
@@ -303,6 +344,25 @@ def test_a_hierarchy_that_lacks_values_is_refused_without_naming_them(make: Make
     with pytest.raises(DataError, match="zip") as caught:
         anonymise(params(), table, Given(hierarchies=short))
     assert "99999" not in str(caught.value)
+
+
+def test_a_hierarchy_that_no_cut_follows_may_lack_values(make: Make):
+    table = make({"age": [20, 21, 60, 61], "zip": ["01001", "01001", "99999", "99999"]})
+    unused = {"age": hierarchy_of(table.schema.column("age"), [("20", "*"), ("21", "*")])}
+    release = anonymise(params(), table, Given(hierarchies=unused | hierarchies_of(table.schema, "zip")))
+    assert release.table.frame["age"].tolist() == ["[20, 21]", "[20, 21]", "[60, 61]", "[60, 61]"]
+    assert release.agreed is not None
+    assert [column["hierarchy"] is None for column in release.agreed["columns"]] == [True, False]
+
+
+def test_hierarchies_of_categories_and_of_distances_are_held_against_the_table_at_once(make: Make):
+    cells = {"zip": ["01001", "01002", "99999", "99999"], "disease": ["flu", "angina", "flu", "angina"]}
+    table = make(cells)
+    given_ = {name: hierarchy_of(table.schema.column(name), [(values[0], "*")]) for name, values in cells.items()}
+    asked = params(criteria=[{"name": "t", "t": 0.9, "column": "disease", "distance": "hierarchical"}])
+    with pytest.raises(DataError) as caught:
+        anonymise(asked, table, Given(hierarchies=given_))
+    assert [fault.place for fault in caught.value.faults] == ["column 'zip'", "column 'disease'"]
 
 
 def test_a_cut_that_nobody_checked_never_gets_out(make: Make, monkeypatch: pytest.MonkeyPatch):
@@ -416,17 +476,16 @@ def shown_by(table: Table, members: list[int], known: dict[str, Hierarchy]) -> l
 )
 def test_rows_in_no_box_hold_nothing_that_could_be_published(cells: Any):
     column = Column(name="x", dtype="text")
-    placed = spread(Published(column, cells, cells, 0.5, generalised=True), np.array([1, 3]), 4)
+    placed = spread(Published(column, cells, cells, generalised=True), np.array([1, 3]), 4)
     assert pd.isna(placed.cells).tolist() == [True, False, True, False]
     assert placed.cells.dtype == cells.dtype
     assert list(placed.cells[[1, 3]]) == list(cells)
-    assert placed.changed == 0.75
     assert pd.isna(placed.training).sum() == 0
 
 
 def test_dtypes_that_know_no_missing_cells_stay():
     column = Column(name="x", dtype="integer")
-    placed = spread(Published(column, np.array([3, 4]), np.array([3, 4]), 0.0), np.array([1, 2]), 3)
+    placed = spread(Published(column, np.array([3, 4]), np.array([3, 4])), np.array([1, 2]), 3)
     assert placed.cells.dtype == "int64"
     assert placed.cells[1:].tolist() == [3, 4]
 

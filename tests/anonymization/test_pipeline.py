@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 from components.anonymization import Given
 from components.anonymization.declarations import Lattice, Mondrian, Pipeline
 from components.anonymization.hierarchies.sources import hierarchy_of
+from components.anonymization.lattice.method import Found
 from components.anonymization.lattice.method import anonymise as search_levels
 from components.anonymization.mondrian.method import anonymise as partition
+from components.anonymization.pipeline import working
 from components.anonymization.pipeline.method import anonymise
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
@@ -142,6 +145,14 @@ def test_a_pipeline_of_one_search_is_that_search(people: tuple[Table, Given]):
     assert release.agreed["columns"] == found.agreed["columns"]
 
 
+def test_a_search_that_the_clock_ends_is_warned_of(people: tuple[Table, Given]):
+    steps = [{"name": "suppress", "columns": ["age"]}, {"name": "lattice", "columns": ["region", "zip"]}]
+    assert anonymise(params(*steps), *people).warnings == ()
+    steps[1] |= {"exact_seconds": 1e-9}
+    (warning,) = anonymise(params(*steps), *people).warnings
+    assert "ended by exact_seconds" in warning
+
+
 def test_rows_of_violating_classes_are_suppressed_within_the_limit(people: tuple[Table, Given]):
     steps = [{"name": "suppress", "columns": ["zip", "region"]}]
     release = anonymise(params(*steps, suppression_limit=0.5), *people)
@@ -240,6 +251,30 @@ def pipelines(draw: st.DrawFn, schema: DatasetSchema) -> Pipeline:
     return Pipeline.model_validate(
         {"k": 2, "criteria": draw(st.sampled_from([[], criteria])), "suppression_limit": limit, "steps": chosen}
     )
+
+
+def test_rows_that_a_later_step_suppresses_tell_nothing_of_what_a_model_sees(
+    make: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+):
+    paths = {"region": [("north", "any"), ("south", "any"), ("west", "any")]}
+
+    def levels(step: Any, table: Table, *_: Any) -> Found:
+        """Put all rows but the last on level 1, as local recoding can."""
+        vectors, of_row = ((1,), (0,)), np.append(np.ones(len(table.frame) - 1, dtype=np.int64), 0)
+        return Found(vectors, [of_row], np.zeros(len(of_row), dtype=np.bool_), pd.DataFrame(), {"step": step.name})
+
+    monkeypatch.setattr(working, "search_columns", levels)
+    seen = []
+    for last in ("south", "west"):
+        table = make({"region": ["north", "south", "west", "north", last]})
+        columns = [table.schema.column("region").model_copy(update={"hierarchy": "known"})]
+        table = Table(table.frame, table.schema.model_copy(update={"columns": columns}))
+        known = Given(hierarchies={"region": hierarchy_of(columns[0], paths["region"])})
+        release = anonymise(params({"name": "lattice", "columns": ["region"]}, suppression_limit=0.2), table, known)
+        assert shown(release.table) == [("any",)] * 4 + [("*",)]
+        seen.append(release.training.frame)
+    pd.testing.assert_frame_equal(*seen)
+    assert seen[0]["region"].tolist() == ["north"] * 4
 
 
 # What can't be done

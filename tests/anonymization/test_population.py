@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.hierarchies.sources import load
 from components.anonymization.population import (
-    held,
+    as_it_is,
     person_count,
     population_sizes,
     raw_population_sizes,
@@ -64,7 +64,7 @@ def people_of(rows: list[tuple[str | None, int | None]]) -> pd.DataFrame:
 def ladders_of(frame: pd.DataFrame) -> list[Any]:
     schema = schema_of()
     town, age = encode(frame, [schema.column("town"), schema.column("age")])
-    return [climb(town, load(schema, Path())["town"], [""]), held(age)]
+    return [climb(town, load(schema, Path())["town"], [""]), as_it_is(age)]
 
 
 PEOPLE = st.lists(
@@ -136,7 +136,7 @@ class TestReading:
 
     def test_takes_the_quasi_identifiers_as_the_dataset_writes_them(self, tmp_path: Path):
         schema = self.write(tmp_path, "age;name;town\n34;Ann;a\n ? ;Bo;?\n")
-        found = read_population(schema, Csv(path="table.csv", delimiter=";"), tmp_path)
+        found = read_population(schema, Csv(path="table.csv", delimiter=";"), tmp_path).table.frame
         assert list(found.columns) == ["town", "age"]
         assert found["age"].dtype == "Int64"
         assert found["town"].tolist()[0] == "a"
@@ -145,15 +145,18 @@ class TestReading:
     def test_takes_the_subject_id_where_there_is_one(self, tmp_path: Path):
         self.write(tmp_path, "age,name,who,town\n34,Ann,p,a\n35,Ann,p,a\n")
         asked = {"population": {"path": "people.csv"}, "missing": {"markers": ["?"]}}
-        found = read_population(schema_of(subject_id="who", **asked), Csv(path="t.csv"), tmp_path)
+        found = read_population(schema_of(subject_id="who", **asked), Csv(path="t.csv"), tmp_path).table.frame
         assert list(found.columns) == ["town", "age", "who"]
         assert found["who"].tolist() == ["p", "p"]
-        assert list(read_population(schema_of(**asked), Csv(path="t.csv"), tmp_path).columns) == ["town", "age"]
+        assert list(read_population(schema_of(**asked), Csv(path="t.csv"), tmp_path).table.frame.columns) == [
+            "town",
+            "age",
+        ]
 
     def test_takes_each_row_for_a_person_and_says_so_where_the_file_has_no_subject_id(self, tmp_path: Path):
         self.write(tmp_path, "age,name,town\n34,Ann,a\n35,Ann,a\n")
         schema = schema_of(subject_id="who", population={"path": "people.csv"}, missing={"markers": ["?"]})
-        found = read_population(schema, Csv(path="t.csv"), tmp_path)
+        found = read_population(schema, Csv(path="t.csv"), tmp_path).table.frame
         assert person_count(found, schema) == 2
         (said,) = rows_as_persons(found, schema)
         assert "no column 'who'" in said
@@ -164,13 +167,13 @@ class TestReading:
 
     def test_takes_commas_where_the_dataset_is_no_csv_file(self, tmp_path: Path):
         schema = self.write(tmp_path, "town,age\na,1\n")
-        assert len(read_population(schema, Hospitals(), tmp_path)) == 1
+        assert len(read_population(schema, Hospitals(), tmp_path).table.frame) == 1
 
     def test_drops_the_rows_that_the_dataset_drops(self, tmp_path: Path):
         schema = self.write(tmp_path, "town,age\na,1\n?,2\n").model_copy(
             update={"missing": schema_of(missing={"markers": ["?"], "rows": "drop"}).missing}
         )
-        assert len(read_population(schema, Csv(path="t.csv"), tmp_path)) == 1
+        assert len(read_population(schema, Csv(path="t.csv"), tmp_path).table.frame) == 1
 
     @pytest.mark.parametrize(
         ("text", "problem"),

@@ -13,9 +13,10 @@ from components.anonymization.declarations import SeenAs
 from components.anonymization.hierarchies.functions import level_labels
 from components.anonymization.hierarchies.hierarchy import climb, published
 from components.anonymization.hierarchies.sources import load
+from components.anonymization.hierarchies.training import middles
 from components.anonymization.representatives import Published
 from components.anonymization.transform.seen import full_domain, learned_from
-from components.anonymization.transform.seen_groups import groups_of, middles
+from components.anonymization.transform.seen_groups import groups_of
 from components.classes.coding import encode
 from components.data.encoding import Encoder
 from components.data.table import Table
@@ -266,7 +267,8 @@ def test_every_interval_between_the_bounds_is_listed(
     cells = [min(max(low + value * (high - low), low), high) for value in [0.0, 1.0, *values]]
     table = one("height", cells, min=low, max=high, hierarchy=hierarchy)
     (listed,) = load(table.schema, Path()).values()
-    groups = groups_of(listed, 1)
+    (unit,) = encode(table.frame, [table.schema.column("height")])
+    groups = groups_of(climb(unit, listed), listed, 1)
     assert groups is not None
     found = level_labels(listed.column.hierarchy, listed.column, np.array(cells), 1)  # type: ignore[arg-type]
     assert set(found) <= set(groups.labels)
@@ -337,6 +339,16 @@ def test_leaves_beyond_the_declared_bounds_do_not_move_the_middle(tmp_path: Path
     assert (shown.schema.column("age").min, shown.schema.column("age").max) == (18.0, 90.0)
 
 
+def test_a_leaf_that_stands_for_missing_does_not_move_the_middle(tmp_path: Path) -> None:
+    (tmp_path / "age.csv").write_text("".join(f"{age};{'old' if age > 9 else 'young'};*\n" for age in [1, 3, 10, 99]))
+    table = one("age", [1, 3, 10, None], nullable=True, hierarchy="age.csv", min=None, max=None)
+    schema = table.schema.model_copy(
+        update={"missing": table.schema.missing.model_copy(update={"markers": ("?", "99")})}
+    )
+    _, seen = seen_on(Table(table.frame, schema), {"age": 1}, SeenAs(), load(schema, tmp_path))
+    assert seen(Table(table.frame, schema)).frame["age"].tolist() == [2.0, 2.0, 10.0, 10.0]
+
+
 def test_codes_without_declared_values_are_learned_or_refused() -> None:
     table = one("zip", ["01001", "02002"], values=None)
     for params in ENCODINGS:
@@ -394,7 +406,7 @@ def test_a_target_is_learned_as_released_and_predicted_as_it_is() -> None:
     )
     table = Table(pd.DataFrame({"age": [20, 29, 61], "height": [1.5, 1.6, 1.7]}), schema)
     _, seen = seen_on(table, {"age": 1, "height": 2}, SeenAs())
-    age = Published(schema.column("age"), None, np.array([24, 24, 64]), 1.0, generalised=True)
+    age = Published(schema.column("age"), None, np.array([24, 24, 64]), generalised=True)
     gone = np.array([False, True, False])
     training = learned_from(seen, table, [age], gone)
     assert training.frame["age"].tolist() == [24, 64]

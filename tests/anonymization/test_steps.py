@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.anonymization.declarations import Microaggregate, Pipeline, TopBottom
-from components.anonymization.hierarchies.hierarchy import climb
+from components.anonymization.hierarchies.hierarchy import climb, relabelled
 from components.anonymization.hierarchies.sources import hierarchy_of
 from components.anonymization.pipeline.rules import step_faults
-from components.anonymization.pipeline.steps import Coded, generalised, microaggregated, suppressed, top_bottom
+from components.anonymization.pipeline.steps import Coded, labels_on, microaggregated, suppressed, top_bottom
 from components.classes.coding import Attribute, encode
 from schemas.dataset import Column, DatasetSchema
 
@@ -102,7 +102,7 @@ def test_what_a_model_sees_is_told_by_the_release(cells: list[int | None], botto
     assert training(coded) == [None if one is None else min(max(one, bottom), top) for one in cells]
     for label, seen in zip(shown(coded), training(coded), strict=True):
         assert label is None if seen is None else int(label.split(" ")[-1]) == seen
-    assert coded.columns[0].changed == np.mean([one is not None and not bottom < one < top for one in cells])
+    assert coded.facts["share_coded"] == np.mean([one is not None and not bottom < one < top for one in cells])
     assert alike(coded)
 
 
@@ -133,12 +133,17 @@ def test_a_suppressed_column_tells_nothing_and_keeps_its_dtype(cells: list[Any],
     assert (coded.size, set(coded.codes)) == (1, {0})
 
 
-def test_a_column_is_put_on_a_level():
-    unit = unit_of(["a", "b", "c", None], "string", dtype="text")
+@pytest.mark.parametrize("levels", [0, 1, 2, [0, 1, 2, 0, 1], [1, 0, 0, 1, 0], [2, 2, 1, 1, 2]])
+def test_numbers_part_rows_of_a_column_as_the_labels_on_their_levels_do(levels: Any):
+    unit = unit_of(["a", "b", "c", None, "c"], "string", dtype="text")
     hierarchy = hierarchy_of(unit.columns[0], [("a", "ab", "*"), ("b", "ab", "*"), ("c", "c", "*")])
-    assert shown(generalised(climb(unit, hierarchy), 1)) == ["ab", "ab", "c", None]
-    assert shown(generalised(climb(unit, hierarchy), 0)) == ["a", "b", "c", None]
-    assert all(alike(generalised(climb(unit, hierarchy), level)) for level in range(3))
+    ladder = climb(unit, hierarchy)
+    levels = np.asarray(levels)
+    codes, count = labels_on(ladder, levels)
+    cells = pd.Series(relabelled(ladder, levels).cells).fillna("missing").tolist()
+    pairs = set(zip(codes.tolist(), cells, strict=True))
+    assert len(pairs) == len(set(codes.tolist())) == len(set(cells))
+    assert max(codes) < count
 
 
 def test_microaggregated_rows_are_alike_where_their_values_are():

@@ -167,6 +167,19 @@ def test_the_released_file_is_what_was_asked_for_and_told(site: Any, method: str
     assert done.how["suppressed"] == done.how["after"]["suppressed"] <= limit * len(rows)
 
 
+@EVERY
+def test_the_shares_of_cells_changed_are_those_of_the_file(site: Any, method: str, table: str, criteria: str) -> None:
+    done = site.run(table, *typed_for(method, criteria))
+    assert done.how["transformation"]["cells_changed"] == pytest.approx(changed(done))
+
+
+def changed(done: Any) -> dict[str, float]:
+    """Count the cells of a released file that are written otherwise than the table's."""
+    rows, original = cells(done.release), {row[ROW]: row for row in done.made.rows}
+    names = [name for name in QUASI if name in rows[0]]
+    return {name: sum(row[name] != original[row[ROW]][name] for row in rows) / len(rows) for name in names}
+
+
 @EACH
 def test_rows_in_another_order_give_the_same_files(site: Any, method: str, table: str, criteria: str) -> None:
     typed = typed_for(method, criteria)
@@ -231,6 +244,7 @@ def test_an_agreed_transformation_gives_the_same_bytes_on_its_own_table(site: An
     for name in ("data/release.csv", "data/release.parquet"):
         assert again.files[name] == first.files[name]
     assert again.how["after"] == first.how["after"]
+    assert again.how["transformation"]["cells_changed"] == pytest.approx(changed(first))
     agreed = json.loads(again.files["anonymization/transformation.json"])
     assert agreed == json.loads(first.files["anonymization/transformation.json"])
 

@@ -107,6 +107,11 @@ class Requirement:
     hierarchy: Hierarchy | None = None
 
     @property
+    def parameter(self) -> str:
+        """The parameter of the criterion that is its limit."""
+        return _KINDS[self.name][0]
+
+    @property
     def sense(self) -> Sense:
         """The side of the limit that will do; ``below`` is strict.
 
@@ -153,7 +158,7 @@ class Requirement:
         """What the criterion says beside its column and limit."""
         if self.criterion is None:
             return {}
-        return self.criterion.model_dump(exclude={"name", "column", _KINDS[self.name][0]})
+        return self.criterion.model_dump(exclude={"name", "column", self.parameter})
 
     def fault(self, reached: float) -> Fault:
         """Say that not even `reached`, what the whole table as one class has, will do."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.classes.coding import Attribute, FloatArray, IntArray, encode
+from components.classes.coding import Attribute, FloatArray, IntArray, encode, occurrences
 from components.classes.records import person_codes
 from schemas.dataset import Column, DatasetSchema
 
@@ -171,7 +171,7 @@ def _values(rows: pd.Series, table: pd.Series | None, column: Column) -> Values:
     (attribute,) = encode(both.to_frame(), [column])
     codes, size = attribute.own_value()
     of_table = codes if table is None else codes[len(rows) :]
-    return Values(attribute, codes[: len(rows)], size, np.bincount(of_table, minlength=size))
+    return Values(attribute, codes[: len(rows)], size, occurrences(of_table, size))
 
 
 def _each_stands_for(

@@ -11,7 +11,7 @@ from components.anonymization.declarations import Guided
 from components.anonymization.guided.surrogate import Predictions, agreement, collapse, grow, read_predictions
 from components.anonymization.measurement import measure_classes
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
-from components.anonymization.ranges import covering
+from components.anonymization.ranges import covering, on_all
 from components.anonymization.refusals import refuse_missing_cells, refuse_nothing_to_do
 from components.anonymization.release import Given, Release
 from components.anonymization.representatives import Published, actual, counted, medoid, middle
@@ -66,7 +66,7 @@ def anonymise(params: Guided, table: Table, given: Given) -> Release:
     splits = units if params.surrogate == "quasi_identifiers" else units + _other_features(table)
     classes, facts = _divide(params, splits, said, requirements, given.seed)
     columns = _publish(params, units, classes, said)
-    facts |= _transformation(params, splits, columns)
+    facts |= _transformation(params, splits)
     del units, splits  # measuring needs the room
     return publish(params, table, Decided(columns, facts), requirements, before)
 
@@ -132,14 +132,14 @@ def _publish(params: Guided, units: Sequence[Attribute], classes: IntArray, said
         eligible = _in_majority(classes, n_classes, said) if majority else np.ones(len(classes), dtype=np.bool_)
         rows = medoid(units, classes, n_classes, params.missing, eligible)
         return [column for unit in units for column in actual(unit, unit.codes[rows], classes)]
-    columns = []
-    for unit in units:
+
+    def shown(unit: Attribute) -> list[Published]:
         if params.representative == "range" and unit.columns[0].group is None:
-            columns.append(covering(unit, classes, n_classes, params.missing))
-        else:  # a set of one-hot rows would be no one-hot row: under range, too, a group takes its most frequent value
-            codes = middle(unit, counted(unit, classes, n_classes), params.missing)
-            columns.extend(actual(unit, codes, classes))
-    return columns
+            return [covering(unit, classes, n_classes, params.missing)]
+        # A set of one-hot rows would be no one-hot row: under range, too, a group takes its most frequent value.
+        return actual(unit, middle(unit, counted(unit, classes, n_classes), params.missing), classes)
+
+    return on_all(units, shown)
 
 
 def _in_majority(classes: IntArray, n_classes: int, said: Predictions) -> BoolArray:
@@ -149,7 +149,7 @@ def _in_majority(classes: IntArray, n_classes: int, said: Predictions) -> BoolAr
     return np.asarray(most_frequent(counts)[classes] == labels)
 
 
-def _transformation(params: Guided, splits: Sequence[Attribute], columns: Sequence[Published]) -> dict[str, Any]:
+def _transformation(params: Guided, splits: Sequence[Attribute]) -> dict[str, Any]:
     drawn = {
         "median": "each cell is an actual value of the column; the tuple need not be anyone's",
         "medoid": "each class shows the quasi-identifiers of one actual record",
@@ -161,5 +161,4 @@ def _transformation(params: Guided, splits: Sequence[Attribute], columns: Sequen
         "k": least_k(params),
         "surrogate_columns": [column.name for attribute in splits for column in attribute.columns],
         "representatives": drawn[params.representative],
-        "cells_changed": {column.column.name: column.changed for column in columns},
     }

@@ -61,6 +61,11 @@ def read_columns(declared: CsvHierarchy, path: Path, place: str) -> list[TextArr
     return [np.asarray(column.to_numpy(), dtype=object) for column in table.columns]
 
 
+def not_found(path: Path, place: str) -> Fault:
+    """Say that a file isn't there."""
+    return Fault(place, "not found", f"looked in {path.parent}", "set dataset.hierarchies to the folder that holds it")
+
+
 def _content(declared: CsvHierarchy, path: Path, place: str) -> str:
     try:
         raw = path.read_bytes()
@@ -69,9 +74,7 @@ def _content(declared: CsvHierarchy, path: Path, place: str) -> str:
         )
         return raw.decode(encoding)
     except FileNotFoundError:
-        fault = Fault(
-            place, "not found", f"looked in {path.parent}", "set dataset.hierarchies to the folder that holds it"
-        )
+        fault = not_found(path, place)
     except OSError as error:
         fault = Fault(place, f"can't be read: {error.strerror or type(error).__name__}")
     except UnicodeDecodeError as error:

@@ -1,6 +1,6 @@
 """Generalisation hierarchies, ready to climb: what each value becomes on each level, told by small integer codes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +125,21 @@ def climb(attribute: Attribute, hierarchy: Hierarchy, markers: Sequence[str] = (
     return Ladder(attribute, steps, names, parts, leaves, hierarchy)
 
 
+def held(attribute: Attribute, labels: TextArray | None = None) -> Ladder:
+    """Return the ladder, of level 0 alone, of an attribute that stays as it is.
+
+    Parameters
+    ----------
+    attribute : Attribute
+    labels : ndarray, shape (size + 1,), optional
+        What each value shows, a missing one last; needed where it is compared with what another table shows.
+    """
+    size = attribute.size
+    places = np.arange(size + 1)
+    shown = places if labels is None else labels
+    return Ladder(attribute, (places,), (shown,), (np.full(size + 1, 1 / max(size, 1)),), max(size, 1))
+
+
 def _is_one_group(hierarchy: Hierarchy, level: int, labels: Sequence[TextArray]) -> bool:
     """Tell whether all values that there may be, and not just those of a table, are one group: the top."""
     rule, last = hierarchy.column.hierarchy, level == len(labels) - 1
@@ -160,6 +175,18 @@ def published(ladder: Ladder, levels: int | IntArray, kept: BoolArray | None = N
     return relabelled(ladder, levels, kept) if levels.any() else None
 
 
+def changed_on(climbed: Iterable[tuple[Ladder, int | IntArray]], gone: BoolArray) -> list[Published]:
+    """Publish some attributes on their levels, those that stay as they are left out.
+
+    Parameters
+    ----------
+    climbed : iterable of (Ladder, levels)
+    gone : ndarray of bool, shape (n,)
+        Rows that are suppressed: they tell nothing of what stands for a group in training.
+    """
+    return [shown for one in climbed if (shown := published(*one, ~gone)) is not None]
+
+
 def relabelled(ladder: Ladder, levels: IntArray, kept: BoolArray | None = None) -> Published:
     """Publish the labels of an attribute's levels, also where every level is 0 (see `published`)."""
     codes = ladder.attribute.codes
@@ -167,11 +194,9 @@ def relabelled(ladder: Ladder, levels: IntArray, kept: BoolArray | None = None) 
     places = np.stack(ladder.groups) + starts[:, np.newaxis]  # where each value on each level finds its label
     texts = np.concatenate([np.asarray(labels, dtype=object) for labels in ladder.labels])
     shown = places[levels, codes]
-    numbers, _ = pd.factorize(texts, use_na_sentinel=False)
     return Published(
         column=ladder.attribute.columns[0],
         cells=pd.array(texts, dtype="string").take(shown),
         training=original_domain(ladder, levels, kept),
-        changed=float(np.mean((numbers[places] != numbers[places[0]])[levels, codes])),
         generalised=True,
     )

@@ -1,14 +1,14 @@
 """From what a dataset declares to hierarchies that can be climbed, with the faults of all columns at once."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from components.anonymization.hierarchies.files import read_columns
+from components.anonymization.hierarchies.files import not_found, read_columns
 from components.anonymization.hierarchies.functions import declared_domain, n_levels, ruled_levels
 from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.anonymization.hierarchies.keys import reading_rules
@@ -20,7 +20,7 @@ from schemas.hierarchy import SUPPRESSED, CsvHierarchy, Order, Tree
 from schemas.wording import shown
 
 
-def load(schema: DatasetSchema, base: Path) -> dict[str, Hierarchy]:
+def load(schema: DatasetSchema, base: Path, climbed: Collection[str] | None = None) -> dict[str, Hierarchy]:
     """Build the hierarchies that quasi-identifiers and sensitive columns declare.
 
     Parameters
@@ -28,6 +28,9 @@ def load(schema: DatasetSchema, base: Path) -> dict[str, Hierarchy]:
     schema : DatasetSchema
     base : Path
         What relative paths start from.
+    climbed : collection of str, optional
+        The columns whose hierarchies are wanted (see `climbing.climbed`); all without it. Of others, files must be
+        there: a path that leads nowhere is a mistake, whatever is done with the file. What they hold isn't read.
 
     Returns
     -------
@@ -48,6 +51,9 @@ def load(schema: DatasetSchema, base: Path) -> dict[str, Hierarchy]:
     filed: list[Fault] = []
     for column in schema.columns:
         if column.role not in {"quasi_identifier", "sensitive"} or column.hierarchy is None:
+            continue
+        if climbed is not None and column.name not in climbed:
+            filed += _absent(column, folder)
             continue
         wrong = filed if isinstance(column.hierarchy, CsvHierarchy) else spelt
         try:
@@ -78,10 +84,22 @@ def hierarchy_of(column: Column, rows: Sequence[Sequence[str]], rules: Rules | N
     return hierarchy
 
 
+def _absent(column: Column, folder: Path) -> list[Fault]:
+    """Say that the file of a hierarchy isn't there, where it is one."""
+    declared = column.hierarchy
+    if not isinstance(declared, CsvHierarchy) or (folder / declared.path).exists():
+        return []
+    return [not_found(folder / declared.path, _place(column, declared))]
+
+
+def _place(column: Column, declared: CsvHierarchy) -> str:
+    return f"column {shown(column.name)}, hierarchy {declared.path}"
+
+
 def _built(column: Column, folder: Path, rules: Rules) -> tuple[Hierarchy, list[Fault]]:
     declared = column.hierarchy
     if isinstance(declared, CsvHierarchy):
-        place = f"column {shown(column.name)}, hierarchy {declared.path}"
+        place = _place(column, declared)
         keys, *labels = read_columns(declared, folder / declared.path, place)
         return structured(Rows(place, keys, tuple(labels)), column, rules)
     if isinstance(declared, (Order, Tree)):

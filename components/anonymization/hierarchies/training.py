@@ -58,8 +58,10 @@ def _representatives(ladder: "Ladder", level: int, weight: FloatArray) -> tuple[
         if isinstance(rule, (Intervals, Dates, Flat)):
             low, high, known = _ruled_spans(ladder, level, rule)
         else:
-            low, high, known = _listed_spans(ladder, level)
-        return _middle(low, high, column), known
+            low, high, known = leaf_spans(ladder, level)
+        if column.dtype == "integer":
+            low, high = _whole(low), _whole(high)
+        return middles(low, high, column), known
     if not len(hierarchy.leaves):
         return np.asarray(ladder.labels[level], dtype=object), ladder.labels[level] != None  # noqa: E711  # of an array
     admitted = _admitted(ladder)
@@ -122,8 +124,24 @@ def _ruled_spans(ladder: "Ladder", level: int, rule: Any) -> tuple[Any, Any, Boo
     return low, high, known
 
 
-def _listed_spans(ladder: "Ladder", level: int) -> tuple[Any, Any, BoolArray]:
-    """Return the lowest and the highest leaf of each group, of those within the column's bounds."""
+def leaf_spans(ladder: "Ladder", level: int) -> tuple[Any, Any, BoolArray]:
+    """Return the lowest and the highest leaf of each group of a level, of those that are values of the column.
+
+    A leaf beyond the column's bounds is none, nor is one that stands for missing cells.
+
+    Parameters
+    ----------
+    ladder : Ladder
+        Of a column of numbers or dates whose hierarchy lists its leaves. Its rows play no part.
+    level : int
+
+    Returns
+    -------
+    low, high : ndarray, shape (groups,)
+        Numbers (int64 or float64) or datetime64[us].
+    known : ndarray of bool, shape (groups,)
+        Which groups hold a value; ends of others mean nothing.
+    """
     hierarchy = _hierarchy(ladder)
     column, keys = hierarchy.column, keys_of_texts(hierarchy.leaves, hierarchy.column, Rules())
     inside = _admitted(ladder)
@@ -142,10 +160,17 @@ def _listed_spans(ladder: "Ladder", level: int) -> tuple[Any, Any, BoolArray]:
     return low, high, known
 
 
-def _middle(low: Any, high: Any, column: Column) -> Any:
-    """Return midpoints, rounded down for whole numbers and dates."""
-    if column.dtype == "integer":
-        low, high = _whole(low), _whole(high)
+def middles(low: Any, high: Any, column: Column) -> Any:
+    """Return the middle of each span of numbers or moments, rounded down where ends are int64 or days.
+
+    In a column's original domain the middle of whole numbers is one; where a model sees the middle of a group as a
+    number (see `components.anonymization.transform.seen`), its ends are floats, and it is not rounded.
+
+    Parameters
+    ----------
+    low, high : ndarray, shape (m,)
+    column : Column
+    """
     half = halfway(low, high)
     return half.astype("datetime64[D]").astype("datetime64[us]") if column.dtype == "date" else half
 

@@ -7,13 +7,13 @@ what is left at the end is what is proved: no node loses less. Where nothing is 
 """
 
 import heapq
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 
+from components.anonymization.lattice.budget import Budget
 from components.anonymization.lattice.quality import Separable
 from components.anonymization.lattice.search import Look, Search
 from components.anonymization.lattice.space import Levels
@@ -26,33 +26,6 @@ _IDLE = 50
 """Turns in a row that try no new node, after which a descent has seen all that it can reach."""
 
 
-@dataclass(slots=True)
-class Budget:
-    """How much may be spent.
-
-    Parameters
-    ----------
-    nodes : int
-        Trials.
-    seconds : float
-    """
-
-    nodes: int
-    seconds: float
-    clock: Callable[[], float] = time.monotonic
-    start: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Start the clock."""
-        self.start = self.clock()
-
-    def spent(self, looks: int, share: float = 1.0) -> str:
-        """Return the limit that a share of the budget has reached: ``nodes``, ``seconds`` or nothing."""
-        if looks >= self.nodes * share:
-            return "nodes"
-        return "seconds" if self.clock() - self.start >= self.seconds * share else ""
-
-
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """How a bounded search ended.
@@ -61,21 +34,30 @@ class Stopped:
     ----------
     bound : float
         No node of the lattice that fits loses less.
-    limit : {"", "nodes", "seconds"}
-        What stopped it; empty when no node was left, and the best one found is the optimum.
+    limit : {"", "bounded_nodes", "bounded_seconds"}
+        The option that stopped it; empty when no node was left, and the best one found is the optimum.
     """
 
     bound: float
     limit: str
 
+    def lower_bound(self, search: Search) -> float:
+        """Return what every node that fits loses at least."""
+        return min(self.bound, search.best)
+
 
 class _Trials:
-    """Trials of single nodes, none of them twice."""
+    """Trials of single nodes, none of them twice.
+
+    Of nodes that were tried before it is no longer known what they tell of others: nothing is made of that.
+    """
 
     def __init__(self, search: Search) -> None:
         self.search = search
         self.shape = search.space.shape
-        self._known: dict[Levels, tuple[Look, bool, float]] = {}
+        self._known: dict[Levels, tuple[Look, bool, float]] = {
+            look.levels: (look, False, -np.inf) for look in search.looks
+        }
 
     def look(self, levels: Levels) -> tuple[Look, bool, float]:
         """Return what a node comes to, whether it condemns those below it, and what those above it lose at least."""
@@ -93,13 +75,18 @@ class _Trials:
 def bounded(search: Search, budget: Budget) -> Stopped:
     """Search within a budget; ``search.chosen()`` is the best node found, or None."""
     trials = _Trials(search)
-    highest = tuple(size - 1 for size in search.space.shape)
-    _descend(trials, highest, budget)
-    return _narrow(trials, highest, budget)
+    _descend(trials, budget)
+    return _narrow(trials, budget)
 
 
-def _descend(trials: _Trials, highest: Levels, budget: Budget) -> None:
+def descend(search: Search, budget: Budget) -> None:
+    """Look for a better node than those that were tried, within half of a budget and without any proof."""
+    _descend(_Trials(search), budget)
+
+
+def _descend(trials: _Trials, budget: Budget) -> None:
     """Go down from the top, then try to do better from there (iterated local search, Lourenco et al. 2003)."""
+    highest = tuple(size - 1 for size in trials.shape)
     if not trials.look(highest)[0].fits:
         return
     evenly = np.ones(len(highest))
@@ -155,11 +142,11 @@ def _promise(trials: _Trials, levels: Levels) -> float:
     return model.bound(levels) if isinstance(model, Separable) else float(sum(levels))
 
 
-def _narrow(trials: _Trials, highest: Levels, budget: Budget) -> Stopped:
+def _narrow(trials: _Trials, budget: Budget) -> Stopped:
     """Cut boxes of nodes until none that could hold a better one is left, or the budget is spent."""
     search = trials.search
     turn = count()
-    lowest = (0,) * len(highest)
+    lowest, highest = tuple(0 for _ in trials.shape), tuple(size - 1 for size in trials.shape)
     open_: list[tuple[float, int, Levels, Levels]] = [(trials.bound(lowest), next(turn), lowest, highest)]
     while open_:
         limit = budget.spent(len(search.looks))
@@ -167,7 +154,7 @@ def _narrow(trials: _Trials, highest: Levels, budget: Budget) -> Stopped:
         if bound > search.limit:
             break
         if limit:
-            return Stopped(min(bound, search.best), limit)
+            return Stopped(bound, f"bounded_{limit}")
         heapq.heappop(open_)
         _, condemns, _ = trials.look(high)
         if condemns or low == high:

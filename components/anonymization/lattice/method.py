@@ -6,7 +6,8 @@ again, for levels of their own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from functools import partial
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -17,30 +18,28 @@ from components.anonymization.criteria.faults import place_of
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import Lattice, LatticeOptions
 from components.anonymization.hierarchies.checks import check_coverage
-from components.anonymization.hierarchies.hierarchy import Ladder, climb, published
-from components.anonymization.lattice.bounded import Budget, bounded
+from components.anonymization.hierarchies.hierarchy import Ladder, changed_on, climb
+from components.anonymization.lattice.bounded import bounded, descend
+from components.anonymization.lattice.budget import Budget
 from components.anonymization.lattice.collapsing import collapse, row_classes, suppressed_rows
-from components.anonymization.lattice.options import refuse_misfits, refuse_options
+from components.anonymization.lattice.options import is_exact, refuse_misfits, refuse_options
 from components.anonymization.lattice.population_search import Crowd, counts_population, crowd, on_population
 from components.anonymization.lattice.quality import Separable, quality
 from components.anonymization.lattice.recoding import Recoded
-from components.anonymization.lattice.search import Proof, Search, exact
-from components.anonymization.lattice.search_record import Ending, absolute, node_table, summary
+from components.anonymization.lattice.search import Search, exact
+from components.anonymization.lattice.search_record import Ending, absolute, node_table, summary, warnings_of
 from components.anonymization.lattice.space import Dimension, Space, dimension, is_held
 from components.anonymization.measurement import measure_classes
-from components.anonymization.population import population_sizes, rows_as_persons
+from components.anonymization.population import population_sizes, raw_population_sizes, rows_as_persons
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
 from components.anonymization.refusals import refuse_nothing_to_do
 from components.anonymization.release import Given, Release
-from components.anonymization.suppression import allowed_rows, suppress, suppress_starred
+from components.anonymization.suppression import allowed_rows, published_by_rest, suppress
 from components.anonymization.transform.agreeing import agreed_levels
 from components.anonymization.transform.seen import full_domain, learned_from
 from components.classes.coding import BoolArray, IntArray, encode
 from components.data.table import Table
 from schemas.faults import Fault, GoalError
-
-_MOST_AXES = 60
-"""Arrays have no more than 64 axes; a lattice with more attributes is searched without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +94,21 @@ def anonymise(params: Lattice, table: Table, given: Given) -> Release:
     """
     requirements = precheck(params, table, given)
     units = encode(table.frame, quasi_identifiers(table))
-    before = measure_classes(units, table.frame, table.schema)
+    population = given.population if counts_population(params, given) else None
+    fitting = None if population is None else raw_population_sizes(table, population)
+    before = measure_classes(units, table.frame, table.schema, requirements=requirements, fitting=fitting)
     markers = table.schema.missing.markers
     ladders = [climb(unit, given.hierarchies[unit.name], markers) for unit in units]
-    people = None
-    if given.population is not None and counts_population(params, given):
-        people = crowd(table, quasi_identifiers(table), given.population, given.hierarchies)
+    people = None if population is None else crowd(table, quasi_identifiers(table), population, given.hierarchies)
     found = search_columns(params, table, requirements, ladders, params.suppression_limit, people)
-    kept = ~found.suppressed
-    shown = [published(ladder, level, kept) for ladder, level in zip(ladders, found.levels, strict=True)]
-    columns = [one for one in shown if one is not None]
-    gone = suppress_starred(table, columns, found.suppressed, params.suppression_limit)
+    climbed = list(zip(ladders, found.levels, strict=True))
+    columns, gone = published_by_rest(table, partial(changed_on, climbed), found.suppressed, params.suppression_limit)
     facts = {"method": params.name, "parameters": params.model_dump(mode="json"), "k": least_k(params), **found.facts}
     facts["suppressed"] = int(np.count_nonzero(gone))
-    facts["cells_changed"] = {one.column.name: one.changed for one in columns}
     handed_on: dict[str, Any] = {
         "nodes": found.nodes,
         "agreed": agreed_levels(params, table, ladders, found.vectors),
-        "warnings": rows_as_persons(given.population, table.schema),
+        "warnings": (*warnings_of(found.facts["searches"]), *rows_as_persons(given.population, table.schema)),
     }
     if given.population is not None:
         fitting = population_sizes(ladders, found.levels, given.population, table.schema)
@@ -144,14 +140,17 @@ def precheck(params: Lattice, table: Table, given: Given) -> list[Requirement]:
     return requirements
 
 
-def seconds_a_node(params: Lattice, table: Table, given: Given) -> float:
+def seconds_a_node(params: LatticeOptions, requirements: Sequence[Requirement], ladders: Sequence[Ladder]) -> float:
     """Return what trying one node takes on this machine: the mean over the lowest, the middle and the top one.
 
-    For a plan; takes and raises as `anonymise`.
+    Parameters
+    ----------
+    params : LatticeOptions
+    requirements : sequence of Requirement
+        Bound to the table; one that counts a population is left aside.
+    ladders : sequence of Ladder
+        See `search_columns`.
     """
-    requirements = precheck(params, table, given)
-    units = encode(table.frame, quasi_identifiers(table))
-    ladders = [climb(unit, given.hierarchies[unit.name], table.schema.missing.markers) for unit in units]
     space = collapse(
         [_dimension(params, ladder) for ladder in ladders], [one for one in requirements if one.name != "k_map"]
     )
@@ -214,10 +213,15 @@ def search_columns(
 
 
 def _search(params: LatticeOptions, space: Space, allowed: int) -> tuple[Search, Ending]:
+    """Search until the optimum is proved, as far as that may go; beyond, try to come by a good node."""
     search = Search(space, quality(params, space), allowed)
-    if prod(space.shape) <= params.exact_nodes and len(space.shape) <= _MOST_AXES:
-        return search, exact(search)
-    return search, bounded(search, Budget(params.bounded_nodes, params.bounded_seconds))
+    if not is_exact(params, space.shape):
+        return search, bounded(search, Budget(params.bounded_nodes, params.bounded_seconds))
+    proof = exact(search, Budget(inf, params.exact_seconds))
+    if proof.limit:
+        descend(search, Budget(params.bounded_nodes, params.bounded_seconds, before=len(search.looks)))
+        proof.settle(search)
+    return search, proof
 
 
 def _dimension(params: LatticeOptions, ladder: Ladder) -> Dimension:
@@ -251,13 +255,13 @@ def _refusal(search: Search, ending: Ending, limit: float, people: Crowd | None)
         for one, level in zip(space.dimensions, absolute(search, least.levels), strict=True)
         if not one.held
     )
-    whole = isinstance(ending, Proof) or not ending.limit
+    whole = not ending.limit
     which = "no levels that may be used meet" if whole else f"none of the {len(looks)} level vectors tried meets"
     faults = [
         Fault(
             place="anonymization",
             problem=f"{which} the criteria; fewest rows are suppressed at {levels}",
-            remedy="allow higher levels, or see what holds it back" if whole else "try more with bounded_nodes",
+            remedy="allow higher levels, or see what holds it back" if whole else f"raise {ending.limit} to try more",
         )
     ]
     for one, missed in zip(space.requirements, least.missed, strict=True):

@@ -1,12 +1,28 @@
 """What a lattice can't be searched with, told with all faults at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 from components.anonymization.declarations import LatticeOptions
 from components.anonymization.hierarchies.hierarchy import Hierarchy, Ladder
 from components.anonymization.search_rules import PLACE, option_faults
 from schemas.dataset import Column
 from schemas.faults import ConfigurationError, Fault
+
+_MOST_AXES = 60
+"""Arrays have no more than 64 axes; a lattice with more attributes is searched without one."""
+
+
+def is_exact(params: LatticeOptions, shape: Sequence[int]) -> bool:
+    """Tell whether a lattice is searched until its optimum is proved, as far as ``exact_seconds`` allows.
+
+    Parameters
+    ----------
+    params : LatticeOptions
+    shape : sequence of int
+        Levels per attribute that tells classes apart; 1 where it is held as it is.
+    """
+    return prod(shape) <= params.exact_nodes and len(shape) <= _MOST_AXES
 
 
 def refuse_misfits(params: LatticeOptions, columns: Sequence[Column], hierarchies: Mapping[str, Hierarchy]) -> None:

@@ -9,6 +9,9 @@ What is proved, and so what is pruned by:
 
 Each trial goes to the node that settles most either way: as many nodes below it, if it suppresses too many rows, as
 nodes with a bound above its own, if it does not.
+
+Criteria by which nothing can be condemned may leave nearly every node to be tried. A search whose time is up says so,
+with the least that any node left could lose.
 """
 
 from collections.abc import Iterator
@@ -18,6 +21,7 @@ from math import prod
 
 import numpy as np
 
+from components.anonymization.lattice.budget import Budget
 from components.anonymization.lattice.quality import Quality, Separable
 from components.anonymization.lattice.space import Levels, Space, Tried
 from components.classes.coding import BoolArray, FloatArray, IntArray
@@ -43,7 +47,7 @@ class Look:
     fits : bool
         Whether no more rows than allowed are suppressed.
     value : float
-        Quality; nan where the node doesn't fit.
+        Quality; nan where a requirement was not looked at.
     """
 
     levels: Levels
@@ -95,7 +99,7 @@ class Search:
         """Try a node and note what it comes to."""
         tried = self.space.attempt(levels, self.allowed)
         fits = tried.complete and tried.suppressed <= self.allowed
-        look = Look(levels, tried.missed, tried.suppressed, fits, self.model.value(tried) if fits else np.nan)
+        look = Look(levels, tried.missed, tried.suppressed, fits, self.model.value(tried) if tried.complete else np.nan)
         self.looks.append(look)
         if fits:
             self.best = min(self.best, look.value)
@@ -120,7 +124,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What became of each node of a lattice that was searched to the end.
+    """What became of each node of a lattice.
 
     Parameters
     ----------
@@ -130,42 +134,72 @@ class Proof:
         Place in ``Search.looks`` of the node above that ruled it out; -1 where none did.
     bound : ndarray of float, shape of the lattice
         What the node loses at least.
+    live : ndarray of bool, shape of the lattice
+        Nodes that nothing is known of but their bound: none where the search came to its end.
     """
 
     trial: IntArray
     condemned: IntArray
     bound: FloatArray
+    live: BoolArray
+
+    @property
+    def limit(self) -> str:
+        """The option that stopped the search; empty where the best node found is the optimum."""
+        return "exact_seconds" if self.live.any() else ""
+
+    def lower_bound(self, search: Search) -> float:
+        """Return what every node that fits loses at least."""
+        return min(search.best, float(self.bound[self.live].min(initial=np.inf)))
+
+    def settle(self, search: Search) -> None:
+        """Note the nodes that were tried since, and rule out those that can't come before the best one any more."""
+        for number in range(int(self.trial.max()) + 1, len(search.looks)):
+            levels = search.looks[number].levels
+            self.trial[levels], self.live[levels] = number, False
+        _drop_dearer(search, self.live, self.bound, _heights(self.live.shape))
 
 
-def exact(search: Search) -> Proof:
-    """Search a whole lattice; afterwards ``search.chosen()`` is its optimum, or None: no node fits."""
+def exact(search: Search, budget: Budget | None = None) -> Proof:
+    """Search a whole lattice.
+
+    Where no budget stops it ``search.chosen()`` is its optimum, or None: no node fits.
+    """
     shape = search.space.shape
     model = search.model
     bound = model.bounds() if isinstance(model, Separable) else np.full(shape, -np.inf)
     order = np.argsort(bound if isinstance(model, Separable) else _heights(shape), axis=None, kind="stable")
     sums = _heights(shape)
-    trial = np.full(shape, UNTRIED, dtype=np.int32)
-    condemned = np.full(shape, UNTRIED, dtype=np.int32)
-    live = np.ones(shape, dtype=np.bool_)
+    untried = np.full(shape, UNTRIED, dtype=np.int32)
+    proof = Proof(untried, untried.copy(), bound, np.ones(shape, dtype=np.bool_))
     # One trial passes over the tuples once per dimension, choosing over the lattice about twice: keep them in balance.
     every = max(1, 2 * prod(shape) // (search.space.rows.size + 2_000))
     top = tuple(size - 1 for size in shape)  # tells at once whether any node can fit
-    for levels in chain([top], _choices(live, order, every)):
-        number = len(search.looks)
-        look, tried = search.look(levels)
-        trial[levels], live[levels] = number, False
-        below = tuple(slice(level + 1) for level in levels)
-        if search.condemns(look, tried):
-            lost = live[below]
-            condemned[below][lost] = number
-            live[below] = False
-        elif isinstance(model, Separable) and tried.nested.any():
-            bound[below] = np.maximum(bound[below], model.bounds_below(tried))
-        if not isinstance(model, Separable):
-            above = tuple(slice(level, None) for level in levels)
-            bound[above] = np.maximum(bound[above], model.floor(tried))
-        _drop_dearer(search, live, bound, sums)
-    return Proof(trial, condemned, bound)
+    for levels in chain([top], _choices(proof.live, order, every)):
+        if budget is not None and budget.spent(len(search.looks)):
+            if not isinstance(model, Separable):  # what the lowest node loses, no node loses less
+                _settle(search, proof, tuple(0 for _ in shape))
+            break
+        _settle(search, proof, levels)
+        _drop_dearer(search, proof.live, bound, sums)
+    return proof
+
+
+def _settle(search: Search, proof: Proof, levels: Levels) -> None:
+    """Try a node, and note what that tells of the nodes below and above it."""
+    number, model = len(search.looks), search.model
+    look, tried = search.look(levels)
+    proof.trial[levels], proof.live[levels] = number, False
+    below = tuple(slice(level + 1) for level in levels)
+    if search.condemns(look, tried):
+        lost = proof.live[below]
+        proof.condemned[below][lost] = number
+        proof.live[below] = False
+    elif isinstance(model, Separable) and tried.nested.any():
+        proof.bound[below] = np.maximum(proof.bound[below], model.bounds_below(tried))
+    if not isinstance(model, Separable):
+        above = tuple(slice(level, None) for level in levels)
+        proof.bound[above] = np.maximum(proof.bound[above], model.floor(tried))
 
 
 def _drop_dearer(search: Search, live: BoolArray, bound: FloatArray, sums: IntArray) -> None:

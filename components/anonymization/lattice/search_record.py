@@ -1,14 +1,16 @@
 """What a search leaves for its reader: every node that was looked at, what became of it, and why the best one won."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.lattice.bounded import Stopped
 from components.anonymization.lattice.search import UNTRIED, Look, Proof, Search
 from components.anonymization.lattice.space import Levels
-from components.classes.coding import IntArray
+from components.classes.coding import FloatArray, IntArray
 
 Ending = Proof | Stopped
 
@@ -17,8 +19,19 @@ MOST_ROWS = 20_000
 
 
 def names_of(search: Search) -> list[str]:
-    """Return how the search's requirements are called, in order."""
-    return [f"{one.name} on {one.column}" if one.column else one.name for one in search.space.requirements]
+    """Return how the search's requirements are called, in order; those of one name by what else tells them apart."""
+    requirements = search.space.requirements
+    named = []
+    for one in requirements:
+        alike = [_settings(other) for other in requirements if (other.name, other.column) == (one.name, one.column)]
+        own = _settings(one)
+        apart = [f"{key}={own[key]}" for key in own if any(other.get(key) != own[key] for other in alike)]
+        named.append(" ".join([one.name, *apart, *(["on", one.column] if one.column else [])]))
+    return named
+
+
+def _settings(requirement: Requirement) -> dict[str, Any]:
+    return {requirement.parameter: f"{requirement.asked:g}", **requirement.options}
 
 
 def node_table(search: Search, ending: Ending) -> pd.DataFrame:
@@ -27,9 +40,11 @@ def node_table(search: Search, ending: Ending) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``trial`` (from 1, in the order tried; empty where a node was not), ``level <column>``, ``quality`` (of nodes
-        that fit), ``bound`` (what the node loses at least, where that is known), ``suppressed`` (rows),
-        ``misses <criterion>`` (rows of classes that miss it; empty where it was no longer looked at) and ``outcome``.
+        ``trial`` (from 1, in the order tried; empty where a node was not), ``level <column>``, ``quality``, ``bound``
+        (what the node loses at least, where that is known), ``suppressed`` (rows), ``suppressed_at_least``,
+        ``misses <criterion>`` (rows of classes that miss it) and ``outcome``. Where the rows that some criteria
+        suppress were too many already, the others were not looked at: their ``misses`` are empty, and so are
+        ``suppressed`` and ``quality``.
     """
     looks = search.looks
     tried = _tried(search, ending)
@@ -38,12 +53,15 @@ def node_table(search: Search, ending: Ending) -> pd.DataFrame:
     places = np.flatnonzero(ending.trial.reshape(-1) == UNTRIED)
     by = ending.condemned.reshape(-1)[places]
     below = np.array([f"not tried: below {_shown(search, look.levels)}, which suppresses too many" for look in looks])
-    bound = ending.bound.reshape(-1)[places]
     rest = pd.DataFrame(
         {
             **_levels(search, np.stack(np.unravel_index(places, ending.trial.shape), axis=1)),
-            "bound": np.where(np.isfinite(bound), bound, np.nan),
-            "outcome": np.where(by == UNTRIED, "not tried: loses no less than the best", below[by]),
+            "bound": _finite(ending.bound.reshape(-1)[places]),
+            "outcome": np.select(
+                [by != UNTRIED, ending.live.reshape(-1)[places]],
+                [below[by], f"not tried: {ending.limit} was over"],
+                "not tried: loses no less than the best",
+            ),
         }
     )
     return pd.concat([tried, rest], ignore_index=True)
@@ -53,19 +71,30 @@ def summary(search: Search, ending: Ending) -> dict[str, Any]:
     """Return the figures of a search: nodes by what became of them, what is proved, and why the best one won."""
     chosen = search.chosen()
     nodes = int(np.prod([float(size) for size in search.space.shape]))
-    proved = isinstance(ending, Proof) or not ending.limit
+    proved = not ending.limit
     facts: dict[str, Any] = {"nodes": nodes, "tried": len(search.looks), "proved": proved}
     if isinstance(ending, Proof):
-        facts["condemned"] = int(np.count_nonzero(ending.condemned != UNTRIED))
-        facts["not_better"] = nodes - facts["tried"] - facts["condemned"]
+        facts["condemned"] = int(np.count_nonzero((ending.condemned != UNTRIED) & (ending.trial == UNTRIED)))
+        left = int(np.count_nonzero(ending.live))
+        facts["not_better"] = nodes - facts["tried"] - facts["condemned"] - left
     if chosen is None:
         return facts
-    bound = chosen.value if proved or not isinstance(ending, Stopped) else min(ending.bound, chosen.value)
+    bound = ending.lower_bound(search)
     facts |= {"lower_bound": bound if np.isfinite(bound) else None, "chosen": _why(search, proved=proved)}
     facts["gap"] = chosen.value - bound if np.isfinite(bound) else None
-    if isinstance(ending, Stopped) and ending.limit:
-        facts["stopped_by"] = f"bounded_{ending.limit}"
+    if ending.limit:
+        facts["stopped_by"] = ending.limit
     return facts
+
+
+def warnings_of(searches: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return what is to be said of searches, by their `summary`, that the clock has ended."""
+    ended = dict.fromkeys(one.get("stopped_by", "") for one in searches)
+    return tuple(
+        f"a search was ended by {option}: a run on a faster or a slower machine may choose other levels"
+        for option in ended
+        if option.endswith("_seconds")
+    )
 
 
 def absolute(search: Search, levels: Levels) -> Levels:
@@ -89,14 +118,21 @@ def _why(search: Search, *, proved: bool) -> str:
 def _tried(search: Search, ending: Ending) -> pd.DataFrame:
     looks, chosen = search.looks, search.chosen()
     levels = np.array([look.levels for look in looks]).reshape(len(looks), len(search.space.shape))
-    bounds = [float(ending.bound[look.levels]) for look in looks] if isinstance(ending, Proof) else np.nan
     columns: dict[str, Any] = {"trial": pd.array(range(1, len(looks) + 1), dtype="Int64"), **_levels(search, levels)}
-    columns |= {"quality": [look.value for look in looks], "bound": bounds}
-    columns["suppressed"] = pd.array([look.suppressed for look in looks], dtype="Int64")
+    columns["quality"] = [look.value for look in looks]
+    if isinstance(ending, Proof):
+        columns["bound"] = _finite(np.array([ending.bound[look.levels] for look in looks]))
+    columns["suppressed"] = pd.array([None if None in look.missed else look.suppressed for look in looks], "Int64")
+    columns["suppressed_at_least"] = pd.array([look.suppressed for look in looks], "Int64")
     for number, name in enumerate(names_of(search)):
         columns[f"misses {name}"] = pd.array([look.missed[number] for look in looks], dtype="Int64")
     columns["outcome"] = [_outcome(search, look, chosen) for look in looks]
     return pd.DataFrame(columns, index=range(len(looks)))
+
+
+def _finite(bounds: FloatArray) -> FloatArray:
+    """Leave out bounds that say nothing."""
+    return np.where(np.isfinite(bounds), bounds, np.nan)
 
 
 def _outcome(search: Search, look: Look, chosen: Look | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.hierarchies.hierarchy import Ladder
@@ -15,8 +16,8 @@ from components.classes.coding import LARGEST_KEY, BoolArray, FloatArray, IntArr
 from components.classes.counts import Counts
 
 Levels = tuple[int, ...]
-_DENSE = 8
-"""Cells per tuple up to which counting every possible class is quicker than sorting the keys."""
+_DENSE = 2
+"""Cells per tuple up to which every possible class is counted; beyond, only those that occur, found by hashing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +126,11 @@ class Space:
             requirement, counts = self.requirements[number], self.counts[number]
             if nested is None and not requirement.absorbing:
                 nested = bad.copy()
-                if allowed is not None and cells[nested].sum() > allowed:
+                if allowed is not None and cells.sum(where=nested) > allowed:
                     break
             if counts is None:
                 fails = ~requirement.met(cells)
-                missed[number] = int(cells[fails].sum())
+                missed[number] = int(cells.sum(where=fails))
                 bad |= fails
                 continue
             if occupied is None or place is None:
@@ -140,7 +141,7 @@ class Space:
             missed[number] = int(cells[occupied][fails].sum())
             bad[occupied] |= fails
         return Tried(
-            levels, tuple(missed), int(cells[bad].sum()), key, cells, bad, (bad if nested is None else nested)[key]
+            levels, tuple(missed), int(cells.sum(where=bad)), key, cells, bad, (bad if nested is None else nested)[key]
         )
 
     def _classes(self, levels: Levels) -> tuple[IntArray, FloatArray]:
@@ -155,10 +156,11 @@ class Space:
                 ranks, span = dense(key, span)
                 key = ranks.astype(np.int64)
             key *= size
-            key += one.groups[level][codes]
+            key += one.groups[level].take(codes)
             span *= size
         if span > _DENSE * key.size + 1024:
-            key, span = dense(key, span)
+            key, seen = pd.factorize(key)
+            span = seen.size
         return key, np.bincount(key, weights=self.rows, minlength=span).astype(np.float64, copy=False)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from components.anonymization.hierarchies.hierarchy import Ladder, published
 from components.anonymization.mondrian.axes import Axis
-from components.anonymization.ranges import covering, likeliest
+from components.anonymization.ranges import covering, likeliest, on_all
 from components.anonymization.representatives import Published, actual
 from components.classes.coding import MISSING, Attribute, BoolArray, IntArray, encode, take
 from components.classes.counts import tally
@@ -36,12 +36,13 @@ def cover(axes: Sequence[Axis], classes: IntArray, n_classes: int, gone: BoolArr
     """
     kept = np.flatnonzero(~gone)
     classes = classes[kept]
-    columns = []
-    for axis in axes:
+
+    def shown(axis: Axis) -> list[Published]:
         if axis.ladder is not None:
-            columns.append(_ancestors(axis, axis.ladder, classes, n_classes, kept))
-        else:
-            columns.extend(_covered(attribute_of_rows(axis.unit, kept), classes, n_classes))
+            return [_ancestors(axis, axis.ladder, classes, n_classes, kept)]
+        return _covered(attribute_of_rows(axis.unit, kept), classes, n_classes)
+
+    columns = on_all(axes, shown)
     return columns if len(kept) == len(gone) else [spread(one, kept, len(gone)) for one in columns]
 
 
@@ -98,10 +99,9 @@ def spread(one: Published, rows: IntArray, total: int) -> Published:
     """
     places = np.full(total, MISSING)
     places[rows] = np.arange(len(rows))
-    share = len(rows) / total
     cells = take(one.cells, places, holes=True) if _has_missing(one.cells) else take(one.cells, np.maximum(places, 0))
     training = take(one.training, np.maximum(places, 0))
-    return replace(one, cells=cells, training=training, changed=one.changed * share + 1 - share)
+    return replace(one, cells=cells, training=training)
 
 
 def _has_missing(cells: Any) -> bool:

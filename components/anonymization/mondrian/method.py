@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from components.anonymization.climbing import climbed, cut_along_hierarchies
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import Mondrian
 from components.anonymization.hierarchies.checks import check_coverage
-from components.anonymization.hierarchies.hierarchy import Hierarchy, climb
+from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.measurement import measure_classes
 from components.anonymization.mondrian.axes import Axis, axis
 from components.anonymization.mondrian.boxes import cover
@@ -28,10 +29,7 @@ from components.anonymization.transform.agreeing import NO_AGREEMENT, agreed_ste
 from components.anonymization.transform.agreement import Boxes
 from components.classes.coding import Attribute, BoolArray, IntArray, encode, joined
 from components.data.table import Table
-from schemas.dataset import Column
 from schemas.faults import ConfigurationError
-
-_CATEGORIES = frozenset({"text", "category", "boolean"})
 
 
 def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
@@ -70,7 +68,7 @@ def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
     frame, schema = table.frame, table.schema
     requirements = precheck(params, table, given)
     units = encode(frame, quasi_identifiers(table))
-    before = measure_classes(units, frame, schema)
+    before = measure_classes(units, frame, schema, requirements=requirements)
     axes = axes_of(joined(units), params.weights, table, given)
     budget = allowed_rows(params.suppression_limit, len(frame))
     tuples = collapse([one.unit.own_value() for one in axes], requirements)
@@ -87,7 +85,6 @@ def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
         "k": least_k(params),
         **partition_facts(axes, division),
         "rows_left_out": int(np.count_nonzero(gone)),
-        "cells_changed": {one.column.name: one.changed for one in columns},
     }
     return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
 
@@ -106,7 +103,8 @@ def precheck(params: Mondrian, table: Table, given: Given) -> list[Requirement]:
         raise ConfigurationError(faults)
     if params.missing == "refuse":
         refuse_missing_cells(table, columns, "anonymization.missing", "own_value")
-    check_coverage(table, followed(columns, given))
+    names = climbed(params, table.schema, given.base)
+    check_coverage(table, {name: one for name, one in given.hierarchies.items() if name in names})
     requirements = required(params, table, given.hierarchies)
     refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
     return requirements
@@ -129,16 +127,10 @@ def axes_of(units: Sequence[Attribute], weights: Mapping[str, float], table: Tab
     markers = table.schema.missing.markers
     axes = []
     for unit in units:
-        hierarchy = followed(unit.columns, given).get(unit.columns[0].name)
-        ladder = None if hierarchy is None else climb(unit, hierarchy, markers)
+        named = [column.name for column in cut_along_hierarchies(unit.columns) if column.name in given.hierarchies]
+        ladder = climb(unit, given.hierarchies[named[0]], markers) if named else None
         axes.append(axis(unit, ladder, weights.get(unit.name, 1.0)))
     return axes
-
-
-def followed(columns: Sequence[Column], given: Given) -> dict[str, Hierarchy]:
-    """Return the hierarchies that cuts follow: those of categories; what has an order is cut between neighbours."""
-    without_order = [column.name for column in columns if column.dtype in _CATEGORIES and column.group is None]
-    return {name: given.hierarchies[name] for name in without_order if name in given.hierarchies}
 
 
 def renumbered(classes: IntArray, gone: BoolArray) -> tuple[IntArray, int]:
@@ -164,8 +156,8 @@ def _handed_on(
     step, reason = found
     if step is None:
         return {"warnings": (NO_AGREEMENT + reason,)}
-    climbed = {one.unit.name: given.hierarchies[one.unit.name] for one in axes if one.ladder is not None}
-    return {"agreed": agreed_steps(params, table, climbed, [step])}
+    shown = {one.unit.name: given.hierarchies[one.unit.name] for one in axes if one.ladder is not None}
+    return {"agreed": agreed_steps(params, table, shown, [step])}
 
 
 def _cut_by(one: Axis) -> str:

@@ -211,7 +211,7 @@ def _cut(axes: Sequence[Axis], requirements: Sequence[Requirement], level: _Open
             break
         tried = _try(axes, requirements, level, offers, np.where(trying, offer, _NONE))
         lost = _sums(tried.parent, np.where(tried.failed, tried.rows, 0), level.count)
-        fine = trying & (lost <= np.minimum(level.budget, rows // _SHARE_OF_BOX)) & (lost < rows)
+        fine = trying & (lost <= np.minimum(level.budget, rows // _SHARE_OF_BOX))
         new = _take(new, level, tried, np.where(fine, offer, _NONE))
         waiting &= ~fine
         better = trying & (lost < np.minimum(fewest, rows))
@@ -293,7 +293,7 @@ def _take(new: _Cut, level: _Open, tried: _Tried, taken: IntArray) -> _Cut:
 
 def _too_small(requirements: Sequence[Requirement], rows: IntArray, budget: IntArray) -> BoolArray:
     """Tell the boxes that hold fewer rows than two parts need, and can't pay."""
-    k = max((one.asked for one in requirements if one.name == "k" and one.n_codes == 1), default=0.0)
+    k = max((one.asked for one in requirements if one.name == "k"), default=0.0)  # of persons there are no more
     return np.asarray((rows < 2 * k) & (budget == 0))
 
 

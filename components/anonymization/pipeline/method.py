@@ -5,37 +5,41 @@ search then looks at its own columns; the last one sees all other quasi-identifi
 it finds holds for the whole. Rows of classes that miss a criterion are suppressed at the end, within the limit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from components.anonymization.climbing import climbed
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import (
     Generalise,
     LatticeStep,
-    MondrianStep,
     Pipeline,
     Step,
     SuppressColumns,
     TopBottom,
 )
 from components.anonymization.hierarchies.checks import check_coverage
-from components.anonymization.hierarchies.hierarchy import Hierarchy
+from components.anonymization.hierarchies.hierarchy import Hierarchy, changed_on
 from components.anonymization.lattice.options import height_faults
+from components.anonymization.lattice.search_record import warnings_of
 from components.anonymization.measurement import measure_classes
 from components.anonymization.mondrian.boxes import cover
-from components.anonymization.mondrian.method import followed, renumbered
+from components.anonymization.mondrian.method import renumbered
 from components.anonymization.pipeline.rules import PLACE, step_faults
 from components.anonymization.pipeline.working import State, key_of, work
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
+from components.anonymization.ranges import on_all
 from components.anonymization.refusals import refuse_nothing_to_do
 from components.anonymization.release import Given, Release
-from components.anonymization.suppression import suppress, suppress_starred
+from components.anonymization.representatives import Published
+from components.anonymization.suppression import published_by_rest, suppress
 from components.anonymization.transform.agreeing import NO_AGREEMENT, agreed_steps
 from components.anonymization.transform.agreement import Levels
-from components.classes.coding import combined, encode, joined
+from components.classes.coding import BoolArray, combined, encode, joined
 from components.data.table import Table
 from schemas.faults import ConfigurationError, Fault
 
@@ -70,7 +74,7 @@ def anonymise(params: Pipeline, table: Table, given: Given) -> Release:
     """
     requirements = precheck(params, table, given)
     attributes = encode(table.frame, quasi_identifiers(table))
-    before = measure_classes(attributes, table.frame, table.schema)
+    before = measure_classes(attributes, table.frame, table.schema, requirements=requirements)
     units = {key_of(unit): unit for unit in joined(attributes)}
     state = State(
         params=params,
@@ -85,20 +89,18 @@ def anonymise(params: Pipeline, table: Table, given: Given) -> Release:
     work(state)
     classes, count = renumbered(combined(state.shown.values())[0], state.gone)
     gone = suppress(requirements, classes, count, params.suppression_limit, state.gone)
-    columns = list(state.columns)
-    for axes, boxes in state.boxes:
-        columns.extend(cover(axes, *renumbered(boxes, gone), gone))
-    gone = suppress_starred(table, columns, gone, params.suppression_limit)
+    columns, gone = published_by_rest(table, partial(_published, state), gone, params.suppression_limit)
     facts = {
         "method": params.name,
         "parameters": params.model_dump(mode="json"),
         "k": least_k(params),
         "steps": state.facts,
         "rows_left_out": int(np.count_nonzero(gone)),
-        "cells_changed": {one.column.name: one.changed for one in columns},
     }
     nodes = pd.concat(state.nodes, ignore_index=True) if state.nodes else None
-    handed_on = {"nodes": nodes, **_agreed(state)}
+    searches = [search for facts in state.facts for search in facts.get("done", {}).get("searches", [])]
+    agreed, told = _agreed(state)
+    handed_on = {"nodes": nodes, "agreed": agreed, "warnings": (*warnings_of(searches), *told)}
     return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
 
 
@@ -116,14 +118,21 @@ def precheck(params: Pipeline, table: Table, given: Given) -> list[Requirement]:
         faults.extend(_level_faults(f"{PLACE}.{number}", step, given.hierarchies))
     if faults:
         raise ConfigurationError(faults)
-    check_coverage(table, _climbed(params.steps, table, given))
+    names = climbed(params, table.schema, given.base)
+    check_coverage(table, {name: one for name, one in given.hierarchies.items() if name in names})
     requirements = required(params, table, given.hierarchies)
     refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
     return requirements
 
 
-def _agreed(state: State) -> dict[str, Any]:
-    """Return what others can apply, where every step codes by declared bounds or put all rows on one level.
+def _published(state: State, gone: BoolArray) -> list[Published]:
+    """Publish all columns that steps changed, as the rows that stay tell them."""
+    boxed = on_all(state.boxes, lambda step: cover(step[0], *renumbered(step[1], gone), gone))
+    return [*state.columns, *changed_on(state.climbed, gone), *boxed]
+
+
+def _agreed(state: State) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """Return what others can apply, where every step codes by declared bounds or put all rows on one level; or why not.
 
     Groups of similar rows are of this table alone. Boxes and levels by rows could be written down; but those of a step
     lie apart for each tuple that the other columns show, and what steps make together is not one of these recodings.
@@ -137,11 +146,11 @@ def _agreed(state: State) -> dict[str, Any]:
         if not (step in coded or (step in climbed and all(name in state.levels for name in step.columns)))
     ]
     if unknown:
-        return {"warnings": (f"{NO_AGREEMENT}these steps follow its rows: {', '.join(dict.fromkeys(unknown))}",)}
+        return None, (f"{NO_AGREEMENT}these steps follow its rows: {', '.join(dict.fromkeys(unknown))}",)
     taken = {name for step in coded for name in step.columns}
     levels = {column.name: state.levels.get(column.name, 0) for column in columns if column.name not in taken}
     put = [Levels(rounds=[levels])] if levels else []
-    return {"agreed": agreed_steps(state.params, state.table, state.given.hierarchies, [*coded, *put])}
+    return agreed_steps(state.params, state.table, state.given.hierarchies, [*coded, *put]), ()
 
 
 def _level_faults(place: str, step: Step, hierarchies: Mapping[str, Hierarchy]) -> list[Fault]:
@@ -156,16 +165,3 @@ def _level_faults(place: str, step: Step, hierarchies: Mapping[str, Hierarchy]) 
         for name, height in heights.items()
         if step.level > height
     ]
-
-
-def _climbed(steps: Sequence[Step], table: Table, given: Given) -> dict[str, Hierarchy]:
-    """Return the hierarchies that steps climb."""
-    columns = quasi_identifiers(table)
-    found: dict[str, Hierarchy] = {}
-    for step in steps:
-        named = [column for column in columns if column.name in step.columns]
-        if isinstance(step, MondrianStep):
-            found |= followed(named, given)
-        elif isinstance(step, Generalise | LatticeStep):
-            found |= {column.name: given.hierarchies[column.name] for column in named}
-    return found

@@ -210,8 +210,7 @@ def _published(unit: Attribute, groups: IntArray, count: int, function: Function
     counts = tally(ranks[groups[known]], unit.codes[known], int(some.sum()), max(unit.size, 1))
     values = _typed(unit, _FUNCTIONS[function](_numbers(unit), counts)) if known.any() else unit.domain()[0]
     cells = take(values, np.where(known, ranks[groups], MISSING), holes=not known.all())
-    changed = np.asarray(cells[known] != unit.source[0][known], dtype=np.bool_)
-    return Published(unit.columns[0], cells, cells, float(changed.sum() / len(known)))
+    return Published(unit.columns[0], cells, cells)
 
 
 def _mean(numbers: FloatArray, counts: Counts) -> FloatArray:

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from components.anonymization.declarations import Microaggregate, TopBottom
-from components.anonymization.hierarchies.hierarchy import Ladder, published
+from components.anonymization.hierarchies.hierarchy import Ladder
 from components.anonymization.pipeline.microaggregation import microaggregate
 from components.anonymization.pipeline.rules import order_of
 from components.anonymization.ranges import texts
-from components.anonymization.representatives import Published, actual
+from components.anonymization.representatives import Published
 from components.classes.coding import Attribute, IntArray, combined, halfway, take
 from schemas.dataset import NUMERIC, TEMPORAL, Column
 from schemas.hierarchy import SUPPRESSED
@@ -74,7 +74,6 @@ def top_bottom(unit: Attribute, step: TopBottom) -> Coded:
         column=column,
         cells=take(pd.array(labels, dtype="string"), unit.codes, holes=True),
         training=take(training, unit.codes, holes=bool((unit.codes < 0).any())),
-        changed=share,
         generalised=True,
     )
     return Coded([shown], codes, size, {"share_coded": share})
@@ -106,18 +105,30 @@ def suppressed(unit: Attribute) -> Coded:
     for column, cells in zip(unit.columns, unit.source, strict=True):
         star = pd.array([SUPPRESSED], dtype="string").take(np.zeros(rows, dtype=np.int64))
         middle = take(_middle(column, cells.dtype), np.zeros(rows, dtype=np.int64))
-        columns.append(Published(column, star, middle, 1.0, generalised=True))
+        columns.append(Published(column, star, middle, generalised=True))
     return Coded(columns, np.zeros(rows, dtype=np.int8), 1, {})
 
 
-def generalised(ladder: Ladder, level: int) -> Coded:
-    """Put a column on one level of its hierarchy."""
-    unit = ladder.attribute
-    shown = published(ladder, level)
-    columns = [shown] if shown is not None else actual(unit, unit.codes, np.arange(len(unit.codes)))
-    groups = ladder.groups[level]
-    codes, size = combined([(groups[unit.codes], int(groups.max()) + 1)])
-    return Coded(columns, codes, size, {"level": level})
+def labels_on(ladder: Ladder, levels: int | IntArray) -> tuple[IntArray, int]:
+    """Give each label that a column may show a number, and return what rows show on their levels.
+
+    Parameters
+    ----------
+    ladder : Ladder
+    levels : int or ndarray of int, shape (n,)
+        The level of all rows, or of each. Labels of two levels that read alike are one.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n,)
+    count : int
+        Codes are below it; not all need occur.
+    """
+    starts = np.cumsum([0, *(len(labels) for labels in ladder.labels[:-1])])
+    labels = np.concatenate([np.asarray(labels, dtype=object) for labels in ladder.labels])
+    numbers, different = pd.factorize(labels, use_na_sentinel=False)
+    shown = numbers[np.stack(ladder.groups) + starts[:, np.newaxis]]
+    return shown[levels, ladder.attribute.codes], len(different)
 
 
 def bound_of(column: Column, bound: float | str, dtype: Any) -> Any:

@@ -18,13 +18,13 @@ from components.anonymization.declarations import (
     SuppressColumns,
     TopBottom,
 )
-from components.anonymization.hierarchies.hierarchy import Ladder, climb, published
+from components.anonymization.hierarchies.hierarchy import Ladder, climb, held
 from components.anonymization.lattice.method import search_columns
 from components.anonymization.mondrian.axes import Axis
 from components.anonymization.mondrian.method import axes_of, partition_facts
 from components.anonymization.mondrian.partition import divide
 from components.anonymization.mondrian.tuples import collapse
-from components.anonymization.pipeline.steps import Coded, generalised, microaggregated, suppressed, top_bottom
+from components.anonymization.pipeline.steps import Coded, labels_on, microaggregated, suppressed, top_bottom
 from components.anonymization.release import Given
 from components.anonymization.representatives import Published
 from components.anonymization.suppression import allowed_rows
@@ -50,8 +50,12 @@ class State:
     shown : dict of str to (codes, count)
         What rows show on them; one entry per unit, or per step that recoded several at once.
     columns : list of Published
+        Of codings that look at no other rows, or that release what they computed from them.
+    climbed : list of (Ladder, levels)
+        Of steps that climb hierarchies; like the next, they are published when it is known which rows stay, since no
+        other row may tell what a model sees.
     boxes : list of (axes, boxes)
-        Of Mondrian steps, whose cells are published when it is known which rows stay.
+        Of Mondrian steps.
     gone : ndarray of bool, shape (n,)
         Rows that a search left out.
     levels : dict of str to int
@@ -71,6 +75,7 @@ class State:
     gone: BoolArray
     facts: list[dict[str, Any]]
     columns: list[Published] = field(default_factory=list)
+    climbed: list[tuple[Ladder, int | IntArray]] = field(default_factory=list)
     boxes: list[tuple[list[Axis], IntArray]] = field(default_factory=list)
     levels: dict[str, int] = field(default_factory=dict)
     nodes: list[pd.DataFrame] = field(default_factory=list)
@@ -84,6 +89,11 @@ class State:
         for unit in units:
             del self.shown[key_of(unit)]
         self.shown[key_of(units[0])] = codes, count
+
+    def climb(self, unit: Attribute, ladder: Ladder, levels: int | IntArray) -> None:
+        """Note on which level of its hierarchy each row is from now on."""
+        self.climbed.append((ladder, levels))
+        self.show([unit], *labels_on(ladder, levels))
 
     def ladder(self, unit: Attribute) -> Ladder:
         """Let a unit climb its hierarchy."""
@@ -114,8 +124,9 @@ def _code(state: State, number: int, step: Step) -> None:
         elif isinstance(step, SuppressColumns):
             coded = suppressed(unit)
         elif isinstance(step, Generalise):
-            coded = generalised(state.ladder(unit), step.level)
+            state.climb(unit, state.ladder(unit), step.level)
             state.levels[key_of(unit)] = step.level
+            continue
         else:
             raise NotImplementedError(type(step).__name__)
         _keep(state, number, [unit], coded)
@@ -145,27 +156,16 @@ def _search_levels(state: State, number: int, step: LatticeStep, fixed: tuple[In
     """Search the levels of a step's columns."""
     units = state.of(step)
     ladders = [state.ladder(unit) for unit in units]
-    held = [_held(*fixed)] if fixed[1] > 1 else []
-    found = search_columns(step, state.table, state.requirements, [*ladders, *held], limit)
+    others = [held(Attribute(OTHERS, (), "nominal", *fixed, ()))] if fixed[1] > 1 else []
+    found = search_columns(step, state.table, state.requirements, [*ladders, *others], limit)
     for unit, ladder, level in zip(units, ladders, found.levels[: len(units)], strict=True):
-        shown = published(ladder, level, ~found.suppressed)
-        if shown is not None:
-            codes, labels = pd.factorize(shown.cells, sort=True, use_na_sentinel=False)
-            state.show([unit], codes, len(labels))
-            state.columns.append(shown)
+        state.climb(unit, ladder, level)
     if len(found.vectors) == 1:
         state.levels |= {key_of(unit): level for unit, level in zip(units, found.vectors[0], strict=False)}
     state.gone |= found.suppressed
     found.nodes.insert(0, "step", number)
     state.nodes.append(found.nodes)
     state.facts[number]["done"] = found.facts
-
-
-def _held(codes: IntArray, count: int) -> Ladder:
-    """Return what all other columns show together as an attribute that is held as it is."""
-    unit = Attribute(OTHERS, (), "nominal", codes, count, ())
-    places = np.arange(count + 1)
-    return Ladder(unit, (places,), (places,), (np.full(count + 1, 1 / count),), count)
 
 
 def _search_boxes(state: State, number: int, step: MondrianStep, fixed: tuple[IntArray, int], limit: float) -> None:

@@ -12,7 +12,7 @@ from components.anonymization.hierarchies.hierarchy import Ladder, relabelled
 from components.anonymization.mondrian.box_covers import Placed, members_of, spread_out, typed
 from components.anonymization.mondrian.box_tree import NOWHERE, OverlapError
 from components.anonymization.mondrian.boxes import attribute_of_rows, of_rows, spread
-from components.anonymization.ranges import covers
+from components.anonymization.ranges import covers, on_all
 from components.anonymization.representatives import Published, actual
 from components.anonymization.suppression import suppress
 from components.anonymization.transform.agreed_boxes import in_boxes, placed_on
@@ -80,7 +80,7 @@ def put_in_boxes(
         "rows_outside_all_boxes": int(np.count_nonzero(outside)),
         "rows_left_out": int(np.count_nonzero(gone)),
     }
-    return [_shown(one, found[kept], kept, len(gone)) for one in columns], gone, facts
+    return on_all(columns, lambda one: [_shown(one, found[kept], kept, len(gone))]), gone, facts
 
 
 def _suppressed(requirements: Sequence[Requirement], found: IntArray, limit: float) -> BoolArray:

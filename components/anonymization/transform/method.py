@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import TopBottom, Transform
 from components.anonymization.hierarchies.checks import check_coverage
-from components.anonymization.hierarchies.hierarchy import Ladder, climb, published
+from components.anonymization.hierarchies.hierarchy import Ladder, changed_on, climb, held
 from components.anonymization.lattice.recoding import Recoded as OnLevels
 from components.anonymization.measurement import measure_classes
 from components.anonymization.pipeline.steps import Coded, suppressed, top_bottom
@@ -17,14 +18,14 @@ from components.anonymization.publishing import Decided, publish, quasi_identifi
 from components.anonymization.refusals import refuse_nothing_to_do
 from components.anonymization.release import Given, Release
 from components.anonymization.representatives import Published
-from components.anonymization.suppression import suppress, suppress_starred
+from components.anonymization.suppression import published_by_rest, suppress, suppress_starred
 from components.anonymization.transform.agreeing import criteria_of, suppression_of
 from components.anonymization.transform.agreement import Agreement, Boxes, Levels
 from components.anonymization.transform.agreement_checks import refuse_misfits, weaker_rule
 from components.anonymization.transform.agreement_file import read_agreement
 from components.anonymization.transform.box_transform import put_in_boxes
 from components.anonymization.transform.seen import full_domain, learned_from
-from components.classes.coding import Attribute, BoolArray, encode
+from components.classes.coding import Attribute, BoolArray, IntArray, encode
 from components.data.table import Table
 from schemas.dataset import DatasetSchema
 
@@ -79,7 +80,7 @@ def anonymise(params: Transform, table: Table, given: Given) -> Release:
     task = precheck(params, table, given)
     agreement = task.agreement
     units = encode(table.frame, quasi_identifiers(table))
-    before = measure_classes(units, table.frame, table.schema)
+    before = measure_classes(units, table.frame, table.schema, requirements=task.requirements)
     handed_on: dict[str, Any] = {
         "agreed": _handed_on(params, agreement),
         "warnings": weaker_rule(agreement, criteria_of(params), params.suppression_limit),
@@ -99,7 +100,7 @@ def anonymise(params: Transform, table: Table, given: Given) -> Release:
             params.suppression_limit,
         )
         gone = suppress_starred(table, columns, gone, params.suppression_limit)
-    decided = Decided(columns, _facts(params, task, columns, given) | facts, gone)
+    decided = Decided(columns, _facts(params, task, given) | facts, gone)
     return publish(params, table, decided, task.requirements, before, **handed_on)
 
 
@@ -149,15 +150,18 @@ def _on_agreed_levels(
     ladders = _ladders(units, coded, agreement, table, given)
     placed = _on_levels(ladders, _vectors(agreement), task.requirements)
     gone = suppress(task.requirements, *placed.classes(), params.suppression_limit)
-    found = [
-        published(ladder, level, ~gone)
-        for ladder, level in zip(ladders, placed.levels(), strict=True)
-        if ladder.hierarchy is not None
-    ]
-    columns = [one for one in found if one is not None] + [column for one in coded.values() for column in one.columns]
-    gone = suppress_starred(table, columns, gone, params.suppression_limit)
+    publish_columns = partial(_published, ladders, placed.levels(), coded)
+    columns, gone = published_by_rest(table, publish_columns, gone, params.suppression_limit)
     whole = len(placed.vectors) == 1 and not coded
     return columns, gone, full_domain(ladders, placed.vectors[0], agreement.seen_as) if whole else None
+
+
+def _published(
+    ladders: Sequence[Ladder], levels: Sequence[int | IntArray], coded: Mapping[str, Coded], gone: BoolArray
+) -> list[Published]:
+    """Publish all columns that are changed, as the rows that stay tell them."""
+    climbed = [(ladder, level) for ladder, level in zip(ladders, levels, strict=True) if ladder.hierarchy is not None]
+    return [*changed_on(climbed, gone), *(column for one in coded.values() for column in one.columns)]
 
 
 def _vectors(agreement: Agreement) -> list[dict[str, int]]:
@@ -192,8 +196,8 @@ def _ladders(
         if unit.name in climbed:
             ladders.append(climbed[unit.name])
         else:
-            held = coded.get(unit.name)
-            ladders.append(_held(unit if held is None else replace(unit, codes=held.codes, size=held.size)))
+            code = coded.get(unit.name)
+            ladders.append(held(unit if code is None else replace(unit, codes=code.codes, size=code.size)))
     return ladders
 
 
@@ -202,12 +206,6 @@ def _climbed(units: Sequence[Attribute], agreement: Agreement, table: Table, giv
     climbed = {column.name for column in agreement.columns if column.hierarchy is not None}
     markers = table.schema.missing.markers
     return {unit.name: climb(unit, given.hierarchies[unit.name], markers) for unit in units if unit.name in climbed}
-
-
-def _held(unit: Attribute) -> Ladder:
-    """Return an attribute on level 0 alone."""
-    places = np.arange(unit.size + 1)
-    return Ladder(unit, (places,), (places,), (np.ones(unit.size + 1),), 1)
 
 
 def _on_levels(
@@ -225,7 +223,7 @@ def _on_levels(
     return placed
 
 
-def _facts(params: Transform, task: Task, columns: Sequence[Published], given: Given) -> dict[str, Any]:
+def _facts(params: Transform, task: Task, given: Given) -> dict[str, Any]:
     """Say what was applied."""
     agreement = task.agreement
     climbed = [column.name for column in agreement.columns if column.hierarchy is not None]
@@ -239,7 +237,6 @@ def _facts(params: Transform, task: Task, columns: Sequence[Published], given: G
             for step in agreement.steps
         ],
         "hierarchies": {name: given.hierarchies[name].digest for name in climbed},
-        "cells_changed": {one.column.name: one.changed for one in columns},
     }
 
 

@@ -17,9 +17,10 @@ import pandas as pd
 from components.anonymization.declarations import SeenAs
 from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.hierarchies.hierarchy import Hierarchy, Ladder, climb
+from components.anonymization.hierarchies.training import middles
 from components.anonymization.publishing import with_cells
 from components.anonymization.representatives import Published
-from components.anonymization.transform.seen_groups import Groups, groups_of, middles, middles_of_values
+from components.anonymization.transform.seen_groups import Groups, groups_of, middles_of_values
 from components.classes.coding import BoolArray, encode, take
 from components.data.table import Table
 from schemas.dataset import NUMERIC, TEMPORAL, Column, DatasetSchema, released
@@ -151,7 +152,7 @@ def _view(ladder: Ladder, level: int, params: SeenAs) -> _View:
 
 def _shown(ladder: Ladder, hierarchy: Hierarchy, level: int) -> Groups | None:
     """Return the groups of a level that cells are published as: one that is called as missing cells are is none."""
-    groups = groups_of(hierarchy, level)
+    groups = groups_of(ladder, hierarchy, level)
     if groups is None or not len(hierarchy.leaves):  # those of a rule are never called so
         return groups
     shown = np.array([label is not None for label in ladder.labels[level][: len(groups.labels)]])

@@ -16,10 +16,9 @@ from components.anonymization.hierarchies.functions import (
     level_labels,
     level_spans,
 )
-from components.anonymization.hierarchies.hierarchy import Hierarchy, TextArray
-from components.anonymization.hierarchies.keys import keys_of_texts, moments
-from components.classes.coding import halfway
-from components.data.text import Rules
+from components.anonymization.hierarchies.hierarchy import Hierarchy, Ladder, TextArray
+from components.anonymization.hierarchies.keys import moments
+from components.anonymization.hierarchies.training import leaf_spans, middles
 from schemas.dataset import NUMERIC, TEMPORAL, Column
 from schemas.hierarchy import Intervals
 
@@ -42,11 +41,19 @@ class Groups:
     high: Any = None
 
 
-def groups_of(hierarchy: Hierarchy, level: int) -> Groups | None:
-    """Return all groups of a level above 0, or None where the schema doesn't bound them."""
+def groups_of(ladder: Ladder, hierarchy: Hierarchy, level: int) -> Groups | None:
+    """Return all groups of a level above 0, or None where the schema doesn't bound them.
+
+    Parameters
+    ----------
+    ladder : Ladder
+        On `hierarchy`. Tells which leaves stand for missing cells; its rows play no part.
+    hierarchy : Hierarchy
+    level : int
+    """
     column = hierarchy.column
     if len(hierarchy.leaves):
-        return _of_leaves(hierarchy, level)
+        return _of_leaves(ladder, hierarchy, level)
     points = _points(column, level)
     if points is None:
         return None
@@ -57,34 +64,21 @@ def groups_of(hierarchy: Hierarchy, level: int) -> Groups | None:
     return Groups(labels[order].astype(object), *spans)
 
 
-def middles(low: Any, high: Any, column: Column) -> Any:
-    """Return the middle of each span: a float, or a moment (of a date: a day, rounded down)."""
-    if column.dtype not in TEMPORAL:
-        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    half = halfway(low, high)
-    return half.astype("datetime64[D]").astype("datetime64[us]") if column.dtype == "date" else half
-
-
 def middles_of_values(hierarchy: Hierarchy, level: int, values: Any) -> Any:
     """Return the middle of the group that each value belongs to, where groups can't be listed."""
     rule: Any = hierarchy.column.hierarchy
     return middles(*level_spans(rule, hierarchy.column, values, level), hierarchy.column)
 
 
-def _of_leaves(hierarchy: Hierarchy, level: int) -> Groups:
-    """Read the groups off the leaves, which stand in the order of their values, those that the schema admits."""
+def _of_leaves(ladder: Ladder, hierarchy: Hierarchy, level: int) -> Groups:
+    """Read the groups off the leaves, which stand in the order of their values."""
     column, labels = hierarchy.column, hierarchy.labels[level]
     if column.dtype not in NUMERIC | TEMPORAL:
         return Groups(labels)
-    keys = keys_of_texts(hierarchy.leaves, column, Rules())
-    values = keys.values if column.dtype in TEMPORAL else np.asarray(keys.values, dtype=np.float64)
-    admitted = keys.known.copy()
-    for bound, beyond in ((column.min, np.less), (column.max, np.greater)):
-        if bound is not None:
-            admitted &= ~beyond(values, moments([bound])[0] if column.dtype in TEMPORAL else bound)
-    inside = pd.Series(values[admitted]).groupby(hierarchy.groups[level][admitted])
-    ends = inside.agg(["min", "max"]).reindex(np.arange(len(labels)))
-    return Groups(labels, *(ends[end].to_numpy(dtype=values.dtype) for end in ("min", "max")))
+    low, high, known = leaf_spans(ladder, level)
+    if column.dtype in TEMPORAL:
+        return Groups(labels, *(np.where(known, end, np.datetime64("NaT", "us")) for end in (low, high)))
+    return Groups(labels, *(np.where(known, end, np.nan) for end in (low, high)))
 
 
 def _points(column: Column, level: int) -> Any | None:

@@ -74,6 +74,12 @@ def test_a_plan_says_how_large_the_lattice_is(plan: Do, typed: tuple[str, ...], 
     assert said in ended.text
 
 
+def test_a_plan_says_when_the_proof_may_not_be_given_the_time_it_takes(plan: Do) -> None:
+    ended = plan(*LATTICE, "anonymization.exact_seconds=1e-6")
+    assert ended.code == 0, ended.err
+    assert "a proof mostly needs few of the nodes, and stops after 1e-06 s" in ended.text
+
+
 def test_uncovered_values_are_refused_and_what_is_covered_is_shown_all_the_same(plan: Do) -> None:
     ended = plan(*LATTICE, rows=[*ROWS, "50,81931,zz-secret,flu"])
     assert ended.code == 3
@@ -98,7 +104,7 @@ def test_a_file_that_is_no_hierarchy_is_refused_with_all_its_faults(plan: Do) ->
 def test_mondrian_shows_coverage_and_no_lattice(plan: Do) -> None:
     ended = plan("model=none", "anonymization=mondrian", "anonymization.k=2")
     assert ended.code == 0, ended.err
-    assert f"hierarchies {'; '.join(COVERED.values())}" in ended.text
+    assert f"hierarchies age: not climbed; {COVERED['zip']}; {COVERED['school']}" in ended.text
     assert "nodes" not in ended.text.replace("exact_nodes", "").replace("bounded_nodes", "")
 
 
@@ -117,6 +123,9 @@ def test_a_pipeline_shows_the_lattice_of_each_of_its_steps(plan: Do) -> None:
     assert ended.code == 0, ended.err
     assert "lattice, step 0 4 nodes (4 levels); the optimum is proved" in ended.text
     assert "lattice, step 2 2 nodes (2 levels); the optimum is proved" in ended.text
+    assert ended.text.count(" ms a node: at most ") == 2
+    assert "time, step 0 " in ended.text
+    assert "time, step 2 " in ended.text
     assert "anonymization pipeline (k=5, criteria=[k]" in ended.text
     assert "steps=[lattice, suppress, lattice]" in ended.text
 
