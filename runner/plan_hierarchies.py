@@ -53,7 +53,7 @@ def refuse_the_hopeless(method: Any, table: Table, given: Given) -> Any:
 def lattice_lines(method: Any, hierarchies: Mapping[str, Hierarchy], names: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the size of each lattice that a method searches."""
     for place, options, columns in _searches(method, names):
-        heights = _heights(options, hierarchies, columns)
+        heights = _n_levels(options, hierarchies, columns)
         nodes = math.prod(heights)
         how = f"more than exact_nodes={options.exact_nodes:,}"
         if nodes <= options.exact_nodes:
@@ -84,7 +84,7 @@ def search_time(
             for unit in units
         ]
         each = seconds_a_node(options, requirements, ladders)
-        heights = _heights(options, given.hierarchies, columns)
+        heights = _n_levels(options, given.hierarchies, columns)
         bounded = min(options.bounded_nodes * each, options.bounded_seconds)
         # Choosing the nodes is held to about the time that trying them takes.
         whole = 2 * math.prod(heights) * each
@@ -101,7 +101,7 @@ def _shape(heights: Sequence[int], names: Sequence[str]) -> list[int]:
     return [*heights, *(1 for _ in names[len(heights) :])]
 
 
-def _heights(options: Any, hierarchies: Mapping[str, Hierarchy], columns: list[str]) -> list[int]:
+def _n_levels(options: Any, hierarchies: Mapping[str, Hierarchy], columns: list[str]) -> list[int]:
     """Return how many levels each column may take."""
     heights = []
     for name in columns:

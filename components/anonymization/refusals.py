@@ -5,7 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from components.anonymization.climbing import climbed
+from components.anonymization.declarations import Method
+from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.publishing import quasi_identifiers
+from components.anonymization.release import Given
 from components.data.table import Table
 from schemas.dataset import Column
 from schemas.faults import ConfigurationError, DataError, Fault
@@ -28,6 +32,18 @@ def refuse_nothing_to_do(table: Table) -> None:
         raise ConfigurationError(
             Fault("dataset.columns", "no quasi-identifier", remedy="give at least one column the role quasi_identifier")
         )
+
+
+def refuse_uncovered(params: Method, table: Table, given: Given) -> None:
+    """Refuse values that the hierarchies to be climbed lack.
+
+    Raises
+    ------
+    DataError
+        With every such column.
+    """
+    names = climbed(params, table.schema, given.base)
+    check_coverage(table, {name: one for name, one in given.hierarchies.items() if name in names})
 
 
 def refuse_missing_cells(table: Table, columns: Sequence[Column], place: str, instead: str) -> None:

@@ -25,7 +25,7 @@ class Given:
     predictions : array_like, shape (n,) or (n, outputs), optional
         The original model's predictions on the table's rows.
     hierarchies : mapping of str to Hierarchy
-        Per quasi-identifier that declares one.
+        Of the columns that are climbed, those of others may be there too.
     population : pandas.DataFrame, optional
         The population that the table's persons are of: its quasi-identifiers, typed as the table's.
     seed : int

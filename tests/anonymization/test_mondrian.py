@@ -143,6 +143,8 @@ def test_missing_cells_are_a_part_of_their_own_where_they_are_enough(make: Make)
     table = make({"age": [20, 30, 40, 50, None, None]})
     release = anonymise(params(), table, Given())
     assert release.table.frame["age"].fillna("-").tolist() == ["[20, 30]"] * 2 + ["[40, 50]"] * 2 + ["-"] * 2
+    beside = anonymise(params(), make({"age": [20, 20, None, None], "height": [1.5] * 4}), Given())
+    assert beside.transformation["cuts"] == {"age": 1, "height": 0}
     alone = anonymise(params(), make({"age": [20, 30, 40, None]}), Given())
     assert alone.table.frame["age"].tolist() == ["[20, 30]"] * 2 + ["{40, missing}"] * 2
 
@@ -303,9 +305,9 @@ def test_what_one_cut_has_left_out_the_next_can_t_spend(limit: float, shown: dic
 
 
 def test_a_box_is_never_left_out_as_a_whole():
-    cells = ["a"] * 5 + ["b"] * 5 + ["c", "c", "d", "d"]
-    paths = [("a", "a", "*"), ("b", "b", "*"), ("c", "cd", "*"), ("d", "cd", "*")]
-    assert branches(cells, paths, k=3, suppression_limit=1.0) == ({"a": 5, "b": 5, "cd": 4}, 0)
+    cells = ["a"] * 4 + ["b"] + ["c", "c", "d", "d"]  # beside it, another box leaves b out
+    paths = [("a", "ab", "*"), ("b", "ab", "*"), ("c", "cd", "*"), ("d", "cd", "*")]
+    assert branches(cells, paths, k=3, suppression_limit=1.0) == ({"a": 4, "*": 1, "cd": 4}, 1)
 
 
 @pytest.mark.parametrize(("rare", "cut"), [(2, "x"), (3, "y")])

@@ -44,6 +44,8 @@ def value(model: str, levels: tuple[int, int], **asked: Any) -> float:
     if isinstance(found, Separable):
         assert found.bounds()[levels] <= found.value(tried) + 1e-12
         assert found.bound(levels) <= found.value(tried) + 1e-12
+        upwards = found.bounds()[tuple(slice(level, None) for level in levels)]
+        assert found.bound(levels) == found.floor(tried) == pytest.approx(upwards.min())
     return found.value(tried)
 
 

@@ -18,6 +18,8 @@ from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.hierarchies.sources import load
+from components.anonymization.lattice.bounded import descend
+from components.anonymization.lattice.budget import Budget
 from components.anonymization.lattice.collapsing import collapse
 from components.anonymization.lattice.quality import quality
 from components.anonymization.lattice.search import Search, exact
@@ -256,3 +258,33 @@ def test_what_is_proved_spares_trials(seed: int, most: int) -> None:
     search = Plain(seed).search()
     exact(search)
     assert len(search.looks) <= most
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 40) for start in range(300, 420, 40)], ids=str)
+def test_a_search_that_is_stopped_proves_no_more_than_is_true_and_says_what_is_left(seeds: range) -> None:
+    stopped = 0
+    for seed in seeds:
+        plain = Plain(seed)
+        search = plain.search()
+        known = {node.levels: node for node in plain.nodes()}
+        best = by_rule([node for node in known.values() if node.suppressed <= search.allowed])
+        proof = exact(search, Budget(1 + seed % 12, 1e9))
+        for further in (False, True):
+            if further:
+                descend(search, Budget(20, 1e9, before=len(search.looks)))
+                proof.settle(search)
+            least = np.inf if best is None else best.value
+            assert proof.lower_bound(search) <= least + 1e-9 * max(least, 1.0), seed
+            assert proof.lower_bound(search) > -np.inf, seed
+            assert search.best >= least - 1e-9 * max(least, 1.0), seed
+            for levels, node in known.items():
+                if proof.live[levels] or node.suppressed > search.allowed:
+                    continue  # all others were tried, or are no better than what was found
+                assert node.value >= search.best - 1e-9 * max(search.best, 1.0), (seed, node)
+            for number, look in enumerate(search.looks):
+                assert proof.trial[look.levels] == number, seed
+            if not proof.limit:
+                chosen = search.chosen()
+                assert (chosen and chosen.levels) == (best and best.levels), seed
+        stopped += bool(proof.limit)
+    assert stopped > 10

@@ -16,7 +16,7 @@ import numpy as np
 from components.anonymization.lattice.budget import Budget
 from components.anonymization.lattice.quality import Separable
 from components.anonymization.lattice.search import Look, Search
-from components.anonymization.lattice.space import Levels
+from components.anonymization.lattice.space import LevelVector
 from components.classes.coding import FloatArray
 
 _DESCENT = 0.5
@@ -55,18 +55,18 @@ class _Trials:
     def __init__(self, search: Search) -> None:
         self.search = search
         self.shape = search.space.shape
-        self._known: dict[Levels, tuple[Look, bool, float]] = {
+        self._known: dict[LevelVector, tuple[Look, bool, float]] = {
             look.levels: (look, False, -np.inf) for look in search.looks
         }
 
-    def look(self, levels: Levels) -> tuple[Look, bool, float]:
+    def look(self, levels: LevelVector) -> tuple[Look, bool, float]:
         """Return what a node comes to, whether it condemns those below it, and what those above it lose at least."""
         if levels not in self._known:
             look, tried = self.search.look(levels)
             self._known[levels] = (look, self.search.condemns(look, tried), self.search.model.floor(tried))
         return self._known[levels]
 
-    def bound(self, lowest: Levels) -> float:
+    def bound(self, lowest: LevelVector) -> float:
         """Return what every node from `lowest` upwards loses at least."""
         model = self.search.model
         return model.bound(lowest) if isinstance(model, Separable) else self.look(lowest)[2]
@@ -102,7 +102,7 @@ def _descend(trials: _Trials, budget: Budget) -> None:
         idle = idle + 1 if len(trials.search.looks) == before else 0
 
 
-def _raised(trials: _Trials, here: Levels, budget: Budget, some: Sequence[int], favour: FloatArray) -> Levels:
+def _raised(trials: _Trials, here: LevelVector, budget: Budget, some: Sequence[int], favour: FloatArray) -> LevelVector:
     """Let some attributes up to the top, go down again, and return where that ends if it is no worse than here."""
     start = tuple(size - 1 if number in some else here[number] for number, size in enumerate(trials.shape))
     if budget.spent(len(trials.search.looks), _DESCENT) or not trials.look(start)[0].fits:
@@ -111,7 +111,7 @@ def _raised(trials: _Trials, here: Levels, budget: Budget, some: Sequence[int], 
     return there if trials.look(there)[0].value <= trials.look(here)[0].value else here
 
 
-def _down(trials: _Trials, start: Levels, budget: Budget, favour: FloatArray) -> Levels:
+def _down(trials: _Trials, start: LevelVector, budget: Budget, favour: FloatArray) -> LevelVector:
     """Let attributes down, level by level, as long as the node fits and loses less: the greatest gain first.
 
     Gains count `favour` times. An attribute that can't go down any more can't do so further below either, if nodes
@@ -136,7 +136,7 @@ def _down(trials: _Trials, start: Levels, budget: Budget, favour: FloatArray) ->
     return here
 
 
-def _promise(trials: _Trials, levels: Levels) -> float:
+def _promise(trials: _Trials, levels: LevelVector) -> float:
     """Return what a node would lose if nothing were suppressed, as far as that is told without a trial."""
     model = trials.search.model
     return model.bound(levels) if isinstance(model, Separable) else float(sum(levels))
@@ -147,7 +147,7 @@ def _narrow(trials: _Trials, budget: Budget) -> Stopped:
     search = trials.search
     turn = count()
     lowest, highest = tuple(0 for _ in trials.shape), tuple(size - 1 for size in trials.shape)
-    open_: list[tuple[float, int, Levels, Levels]] = [(trials.bound(lowest), next(turn), lowest, highest)]
+    open_: list[tuple[float, int, LevelVector, LevelVector]] = [(trials.bound(lowest), next(turn), lowest, highest)]
     while open_:
         limit = budget.spent(len(search.looks))
         bound, _, low, high = open_[0]
@@ -166,7 +166,7 @@ def _narrow(trials: _Trials, budget: Budget) -> Stopped:
     return Stopped(search.best, "")
 
 
-def _halves(trials: _Trials, low: Levels, high: Levels) -> Iterator[tuple[Levels, Levels]]:
+def _halves(trials: _Trials, low: LevelVector, high: LevelVector) -> Iterator[tuple[LevelVector, LevelVector]]:
     """Cut a box above its lowest level, at the attribute that costs most there."""
     wide = [number for number in range(len(low)) if low[number] < high[number]]
     dear = [_promise(trials, _at(low, number, low[number] + 1)) for number in wide]
@@ -175,5 +175,5 @@ def _halves(trials: _Trials, low: Levels, high: Levels) -> Iterator[tuple[Levels
     yield _at(low, number, low[number] + 1), high
 
 
-def _at(levels: Levels, number: int, level: int) -> Levels:
+def _at(levels: LevelVector, number: int, level: int) -> LevelVector:
     return (*levels[:number], level, *levels[number + 1 :])

@@ -12,7 +12,7 @@ import pandas as pd
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.lattice.numbering import Numbering, counted, numbering
 from components.anonymization.lattice.population_search import Crowd
-from components.anonymization.lattice.space import Dimension, Levels, Space, Tried
+from components.anonymization.lattice.space import Dimension, LevelVector, Space, Tried
 from components.classes.coding import LARGEST_KEY, BoolArray, IntArray, combined, pieces
 from components.classes.counts import Counts, sizes
 
@@ -57,7 +57,7 @@ def collapse(
     return Space(tuple(dimensions), codes, amounts.astype(np.float64), tuple(requirements), tuple(found))
 
 
-def row_classes(dimensions: Sequence[Dimension], levels: Levels) -> tuple[IntArray, int]:
+def row_classes(dimensions: Sequence[Dimension], levels: LevelVector) -> tuple[IntArray, int]:
     """Return the class of each row of the table on a node, in lexicographic order, and how many classes there are."""
     return combined(
         (one.places[level][one.ladder.attribute.codes], one.sizes[level])

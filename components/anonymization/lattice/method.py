@@ -17,7 +17,6 @@ import pandas as pd
 from components.anonymization.criteria.faults import place_of
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import Lattice, LatticeOptions
-from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.hierarchies.hierarchy import Ladder, changed_on, climb
 from components.anonymization.lattice.bounded import bounded, descend
 from components.anonymization.lattice.budget import Budget
@@ -32,7 +31,7 @@ from components.anonymization.lattice.space import Dimension, Space, dimension, 
 from components.anonymization.measurement import measure_classes
 from components.anonymization.population import population_sizes, raw_population_sizes, rows_as_persons
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
-from components.anonymization.refusals import refuse_nothing_to_do
+from components.anonymization.refusals import refuse_nothing_to_do, refuse_uncovered
 from components.anonymization.release import Given, Release
 from components.anonymization.suppression import allowed_rows, published_by_rest, suppress
 from components.anonymization.transform.agreeing import agreed_levels
@@ -130,7 +129,7 @@ def precheck(params: Lattice, table: Table, given: Given) -> list[Requirement]:
     refuse_nothing_to_do(table)
     columns = quasi_identifiers(table)
     refuse_misfits(params, columns, given.hierarchies)
-    check_coverage(table, {column.name: given.hierarchies[column.name] for column in columns})
+    refuse_uncovered(params, table, given)
     counted = counts_population(params, given)
     requirements = required(params, table, given.hierarchies, counts_population=counted)
     if counted and given.population is not None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from components.anonymization.declarations import LatticeOptions
-from components.anonymization.lattice.space import Dimension, Levels, Space, Tried
+from components.anonymization.lattice.space import Dimension, LevelVector, Space, Tried
 from components.anonymization.search_rules import WEIGHTED
 from components.classes.coding import FloatArray, IntArray
 
@@ -44,7 +44,7 @@ class Separable:
         exponent = math.frexp(max(wanted, default=0.0))[1]
         wanted = [math.ldexp(weight, -exponent) for weight in wanted]  # to where their sum doesn't overflow
         self._weights = [weight / (sum(wanted) or 1.0) for weight in wanted]
-        cost = {"loss": _leaf_shares, "precision": _heights, "entropy": _surprise}[name]
+        cost = {"loss": _leaf_shares, "precision": _levels_climbed, "entropy": _surprise}[name]
         self.means: list[FloatArray] = []
         self._extra: list[FloatArray] = []
         for one, codes in zip(space.dimensions, space.codes, strict=True):
@@ -70,7 +70,7 @@ class Separable:
         ]
         return self._outer(some)
 
-    def bound(self, lowest: Levels) -> float:
+    def bound(self, lowest: LevelVector) -> float:
         """Return what every node from `lowest` upwards loses at least."""
         whole = sum(least[level] for least, level in zip(self._least, lowest, strict=True))
         return math.expm1(whole) if self._geometric else whole
@@ -205,7 +205,7 @@ def _leaf_shares(one: Dimension, _rows: FloatArray) -> tuple[Any, Any]:
     return (np.stack(_shares(one)) - single) / (1.0 - single), np.ones(one.sizes[0])
 
 
-def _heights(one: Dimension, _rows: FloatArray) -> tuple[Any, Any]:
+def _levels_climbed(one: Dimension, _rows: FloatArray) -> tuple[Any, Any]:
     """One minus precision (Sweeney 2002b, section 5): level by height of the hierarchy; a suppressed cell costs 1."""
     height = max(len(one.ladder.groups) - 1, 1)
     cost = np.repeat(np.array(one.levels)[:, None] / height, one.sizes[0], axis=1)

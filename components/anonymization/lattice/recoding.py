@@ -8,7 +8,7 @@ import pandas as pd
 
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.hierarchies.hierarchy import Ladder
-from components.anonymization.lattice.space import Levels
+from components.anonymization.lattice.space import LevelVector
 from components.classes.coding import BoolArray, IntArray, combined
 
 
@@ -28,7 +28,7 @@ class Recoded:
 
     ladders: Sequence[Ladder]
     requirements: Sequence[Requirement]
-    vectors: list[Levels]
+    vectors: list[LevelVector]
     rounds: IntArray
 
     def classes(self) -> tuple[IntArray, int]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from components.anonymization.lattice.budget import Budget
 from components.anonymization.lattice.quality import Quality, Separable
-from components.anonymization.lattice.space import Levels, Space, Tried
+from components.anonymization.lattice.space import LevelVector, Space, Tried
 from components.classes.coding import BoolArray, FloatArray, IntArray
 
 EQUAL = 1e-12
@@ -50,14 +50,14 @@ class Look:
         Quality; nan where a requirement was not looked at.
     """
 
-    levels: Levels
+    levels: LevelVector
     missed: tuple[int | None, ...]
     suppressed: int
     fits: bool
     value: float
 
     @property
-    def tie(self) -> tuple[int, int, Levels]:
+    def tie(self) -> tuple[int, int, LevelVector]:
         """What decides among nodes of equal quality: fewest suppressed, least generalised, first in order."""
         return self.suppressed, sum(self.levels), self.levels
 
@@ -95,7 +95,7 @@ class Search:
         """Whether a node that suppresses too many rows condemns all nodes below it."""
         return all(one.absorbing or (one.monotone and not self.allowed) for one in self.space.requirements)
 
-    def look(self, levels: Levels) -> tuple[Look, Tried]:
+    def look(self, levels: LevelVector) -> tuple[Look, Tried]:
         """Try a node and note what it comes to."""
         tried = self.space.attempt(levels, self.allowed)
         fits = tried.complete and tried.suppressed <= self.allowed
@@ -157,7 +157,7 @@ class Proof:
         for number in range(int(self.trial.max()) + 1, len(search.looks)):
             levels = search.looks[number].levels
             self.trial[levels], self.live[levels] = number, False
-        _drop_dearer(search, self.live, self.bound, _heights(self.live.shape))
+        _drop_dearer(search, self.live, self.bound, _level_sums(self.live.shape))
 
 
 def exact(search: Search, budget: Budget | None = None) -> Proof:
@@ -168,8 +168,8 @@ def exact(search: Search, budget: Budget | None = None) -> Proof:
     shape = search.space.shape
     model = search.model
     bound = model.bounds() if isinstance(model, Separable) else np.full(shape, -np.inf)
-    order = np.argsort(bound if isinstance(model, Separable) else _heights(shape), axis=None, kind="stable")
-    sums = _heights(shape)
+    order = np.argsort(bound if isinstance(model, Separable) else _level_sums(shape), axis=None, kind="stable")
+    sums = _level_sums(shape)
     untried = np.full(shape, UNTRIED, dtype=np.int32)
     proof = Proof(untried, untried.copy(), bound, np.ones(shape, dtype=np.bool_))
     # One trial passes over the tuples once per dimension, choosing over the lattice about twice: keep them in balance.
@@ -185,7 +185,7 @@ def exact(search: Search, budget: Budget | None = None) -> Proof:
     return proof
 
 
-def _settle(search: Search, proof: Proof, levels: Levels) -> None:
+def _settle(search: Search, proof: Proof, levels: LevelVector) -> None:
     """Try a node, and note what that tells of the nodes below and above it."""
     number, model = len(search.looks), search.model
     look, tried = search.look(levels)
@@ -213,7 +213,7 @@ def _drop_dearer(search: Search, live: BoolArray, bound: FloatArray, sums: IntAr
         live &= (bound < lowest) | (sums <= sum(best.levels))
 
 
-def _choices(live: BoolArray, order: IntArray, every: int) -> Iterator[Levels]:
+def _choices(live: BoolArray, order: IntArray, every: int) -> Iterator[LevelVector]:
     """Give the live nodes in the order in which to try them; those that are no longer live are passed over.
 
     What a trial settles is counted anew after `every` trials, or when a tenth of the nodes has been settled since.
@@ -242,7 +242,7 @@ def _choices(live: BoolArray, order: IntArray, every: int) -> Iterator[Levels]:
                 break
 
 
-def _heights(shape: tuple[int, ...]) -> IntArray:
+def _level_sums(shape: tuple[int, ...]) -> IntArray:
     """Return the level sum of each node."""
     whole = np.zeros((1,) * len(shape), dtype=np.int32)
     for number, size in enumerate(shape):

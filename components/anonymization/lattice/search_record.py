@@ -9,7 +9,7 @@ import pandas as pd
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.lattice.bounded import Stopped
 from components.anonymization.lattice.search import UNTRIED, Look, Proof, Search
-from components.anonymization.lattice.space import Levels
+from components.anonymization.lattice.space import LevelVector
 from components.classes.coding import FloatArray, IntArray
 
 Ending = Proof | Stopped
@@ -97,7 +97,7 @@ def warnings_of(searches: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     )
 
 
-def absolute(search: Search, levels: Levels) -> Levels:
+def absolute(search: Search, levels: LevelVector) -> LevelVector:
     """Return levels as the hierarchies count them."""
     return tuple(one.levels[level] for one, level in zip(search.space.dimensions, levels, strict=True))
 
@@ -152,7 +152,7 @@ def _levels(search: Search, levels: IntArray) -> dict[str, IntArray]:
     }
 
 
-def _shown(search: Search, levels: Levels) -> str:
+def _shown(search: Search, levels: LevelVector) -> str:
     """Return a node as text, attributes that are held left out."""
     climbed = [
         str(level) for one, level in zip(search.space.dimensions, absolute(search, levels), strict=True) if not one.held

@@ -15,7 +15,7 @@ from components.anonymization.hierarchies.hierarchy import Ladder
 from components.classes.coding import LARGEST_KEY, BoolArray, FloatArray, IntArray, any_row_of, dense
 from components.classes.counts import Counts
 
-Levels = tuple[int, ...]
+LevelVector = tuple[int, ...]
 _DENSE = 2
 """Cells per tuple up to which every possible class is counted; beyond, only those that occur, found by hashing."""
 
@@ -60,7 +60,7 @@ class Tried(NamedTuple):
     each tuple. ``nested`` tells the tuples that every finer node suppresses too.
     """
 
-    levels: Levels
+    levels: LevelVector
     missed: tuple[int | None, ...]
     suppressed: int
     key: IntArray
@@ -105,7 +105,7 @@ class Space:
         """Return how many rows there are."""
         return int(self.rows.sum())
 
-    def attempt(self, levels: Levels, allowed: int | None = None) -> Tried:
+    def attempt(self, levels: LevelVector, allowed: int | None = None) -> Tried:
         """Try one node.
 
         Parameters
@@ -144,7 +144,7 @@ class Space:
             levels, tuple(missed), int(cells.sum(where=bad)), key, cells, bad, (bad if nested is None else nested)[key]
         )
 
-    def _classes(self, levels: Levels) -> tuple[IntArray, FloatArray]:
+    def _classes(self, levels: LevelVector) -> tuple[IntArray, FloatArray]:
         """Return the class of each tuple and the rows of each possible class."""
         key = np.zeros(self.rows.size, dtype=np.int64)
         span = 1

@@ -9,18 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.climbing import climbed, cut_along_hierarchies
+from components.anonymization.climbing import cut_along_hierarchies
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import Mondrian
-from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.measurement import measure_classes
 from components.anonymization.mondrian.axes import Axis, axis
 from components.anonymization.mondrian.boxes import cover
 from components.anonymization.mondrian.partition import Division, divide
-from components.anonymization.mondrian.tuples import collapse
+from components.anonymization.mondrian.tuples import distinct_tuples
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
-from components.anonymization.refusals import refuse_missing_cells, refuse_nothing_to_do
+from components.anonymization.refusals import refuse_missing_cells, refuse_nothing_to_do, refuse_uncovered
 from components.anonymization.release import Given, Release
 from components.anonymization.search_rules import weight_faults
 from components.anonymization.suppression import allowed_rows, suppress, suppress_starred
@@ -71,7 +70,7 @@ def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
     before = measure_classes(units, frame, schema, requirements=requirements)
     axes = axes_of(joined(units), params.weights, table, given)
     budget = allowed_rows(params.suppression_limit, len(frame))
-    tuples = collapse([one.unit.own_value() for one in axes], requirements)
+    tuples = distinct_tuples([one.unit.own_value() for one in axes], requirements)
     division = divide(axes, tuples, budget=budget)
     classes = division.boxes[tuples.of_row]
     gone = suppress(requirements, classes, division.count, params.suppression_limit, classes < 0)
@@ -103,8 +102,7 @@ def precheck(params: Mondrian, table: Table, given: Given) -> list[Requirement]:
         raise ConfigurationError(faults)
     if params.missing == "refuse":
         refuse_missing_cells(table, columns, "anonymization.missing", "own_value")
-    names = climbed(params, table.schema, given.base)
-    check_coverage(table, {name: one for name, one in given.hierarchies.items() if name in names})
+    refuse_uncovered(params, table, given)
     requirements = required(params, table, given.hierarchies)
     refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
     return requirements

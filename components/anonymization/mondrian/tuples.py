@@ -34,7 +34,7 @@ class Tuples:
     counts: tuple[Counts, ...]
 
 
-def collapse(parts: Sequence[tuple[IntArray, int]], requirements: Sequence[Requirement]) -> Tuples:
+def distinct_tuples(parts: Sequence[tuple[IntArray, int]], requirements: Sequence[Requirement]) -> Tuples:
     """Find the distinct tuples of several code arrays (see `components.classes.coding.combined`)."""
     of_row, count = combined(parts)
     return Tuples(

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.climbing import climbed
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import (
     Generalise,
@@ -22,7 +21,6 @@ from components.anonymization.declarations import (
     SuppressColumns,
     TopBottom,
 )
-from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.hierarchies.hierarchy import Hierarchy, changed_on
 from components.anonymization.lattice.options import height_faults
 from components.anonymization.lattice.search_record import warnings_of
@@ -33,7 +31,7 @@ from components.anonymization.pipeline.rules import PLACE, step_faults
 from components.anonymization.pipeline.working import State, key_of, work
 from components.anonymization.publishing import Decided, publish, quasi_identifiers
 from components.anonymization.ranges import on_all
-from components.anonymization.refusals import refuse_nothing_to_do
+from components.anonymization.refusals import refuse_nothing_to_do, refuse_uncovered
 from components.anonymization.release import Given, Release
 from components.anonymization.representatives import Published
 from components.anonymization.suppression import published_by_rest, suppress
@@ -118,8 +116,7 @@ def precheck(params: Pipeline, table: Table, given: Given) -> list[Requirement]:
         faults.extend(_level_faults(f"{PLACE}.{number}", step, given.hierarchies))
     if faults:
         raise ConfigurationError(faults)
-    names = climbed(params, table.schema, given.base)
-    check_coverage(table, {name: one for name, one in given.hierarchies.items() if name in names})
+    refuse_uncovered(params, table, given)
     requirements = required(params, table, given.hierarchies)
     refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
     return requirements

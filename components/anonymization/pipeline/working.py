@@ -23,7 +23,7 @@ from components.anonymization.lattice.method import search_columns
 from components.anonymization.mondrian.axes import Axis
 from components.anonymization.mondrian.method import axes_of, partition_facts
 from components.anonymization.mondrian.partition import divide
-from components.anonymization.mondrian.tuples import collapse
+from components.anonymization.mondrian.tuples import distinct_tuples
 from components.anonymization.pipeline.steps import Coded, labels_on, microaggregated, suppressed, top_bottom
 from components.anonymization.release import Given
 from components.anonymization.representatives import Published
@@ -172,7 +172,7 @@ def _search_boxes(state: State, number: int, step: MondrianStep, fixed: tuple[In
     """Partition on a step's columns, apart for each tuple that the others show."""
     units = state.of(step)
     axes = axes_of(units, step.weights, state.table, state.given)
-    tuples = collapse([fixed, *(unit.own_value() for unit in units)], state.requirements)
+    tuples = distinct_tuples([fixed, *(unit.own_value() for unit in units)], state.requirements)
     start = fixed[0][tuples.first].astype(np.int64), fixed[1]
     division = divide(axes, tuples, start, _budget(state, fixed, limit))
     boxes = division.boxes[tuples.of_row]
