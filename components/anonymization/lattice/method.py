@@ -247,15 +247,14 @@ def _recode(recoded: Recoded, search: Search, gone: BoolArray) -> BoolArray | No
 def _refusal(search: Search, ending: Ending, limit: float, people: Crowd | None) -> GoalError:
     """Say which node suppresses fewest rows, and what holds it back."""
     space = search.space
-    looks = [look for look in search.looks if None not in look.missed] or search.looks
-    least = min(looks, key=lambda look: look.tie)
+    least = min(search.looks, key=lambda look: look.tie)
     levels = ", ".join(
         f"{one.ladder.attribute.name} {level}"
         for one, level in zip(space.dimensions, absolute(search, least.levels), strict=True)
         if not one.held
     )
     whole = not ending.limit
-    which = "no levels that may be used meet" if whole else f"none of the {len(looks)} level vectors tried meets"
+    which = "no levels that may be used meet" if whole else f"none of the {len(search.looks)} level vectors tried meets"
     faults = [
         Fault(
             place="anonymization",

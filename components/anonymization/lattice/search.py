@@ -40,18 +40,18 @@ class Look:
     ----------
     levels : tuple of int, one per dimension
         Counted from the lowest level that may be used.
-    missed : tuple of int or None
-        Rows of classes that miss each requirement; None where that was not looked at any more.
+    missed : tuple of int
+        Rows of classes that miss each requirement.
     suppressed : int
-        Rows suppressed; no more than a lower bound where a requirement was not looked at.
+        Rows suppressed.
     fits : bool
         Whether no more rows than allowed are suppressed.
     value : float
-        Quality; nan where a requirement was not looked at.
+        Quality.
     """
 
     levels: LevelVector
-    missed: tuple[int | None, ...]
+    missed: tuple[int, ...]
     suppressed: int
     fits: bool
     value: float
@@ -97,9 +97,9 @@ class Search:
 
     def look(self, levels: LevelVector) -> tuple[Look, Tried]:
         """Try a node and note what it comes to."""
-        tried = self.space.attempt(levels, self.allowed)
-        fits = tried.complete and tried.suppressed <= self.allowed
-        look = Look(levels, tried.missed, tried.suppressed, fits, self.model.value(tried) if tried.complete else np.nan)
+        tried = self.space.attempt(levels)
+        fits = tried.suppressed <= self.allowed
+        look = Look(levels, tried.missed, tried.suppressed, fits, self.model.value(tried))
         self.looks.append(look)
         if fits:
             self.best = min(self.best, look.value)

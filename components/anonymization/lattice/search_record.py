@@ -41,10 +41,8 @@ def node_table(search: Search, ending: Ending) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``trial`` (from 1, in the order tried; empty where a node was not), ``level <column>``, ``quality``, ``bound``
-        (what the node loses at least, where that is known), ``suppressed`` (rows), ``suppressed_at_least``,
-        ``misses <criterion>`` (rows of classes that miss it) and ``outcome``. Where the rows that some criteria
-        suppress were too many already, the others were not looked at: their ``misses`` are empty, and so are
-        ``suppressed`` and ``quality``.
+        (what the node loses at least, where that is known), ``suppressed`` (rows), ``misses <criterion>`` (rows of
+        classes that miss it) and ``outcome``.
     """
     looks = search.looks
     tried = _tried(search, ending)
@@ -122,8 +120,7 @@ def _tried(search: Search, ending: Ending) -> pd.DataFrame:
     columns["quality"] = [look.value for look in looks]
     if isinstance(ending, Proof):
         columns["bound"] = _finite(np.array([ending.bound[look.levels] for look in looks]))
-    columns["suppressed"] = pd.array([None if None in look.missed else look.suppressed for look in looks], "Int64")
-    columns["suppressed_at_least"] = pd.array([look.suppressed for look in looks], "Int64")
+    columns["suppressed"] = pd.array([look.suppressed for look in looks], dtype="Int64")
     for number, name in enumerate(names_of(search)):
         columns[f"misses {name}"] = pd.array([look.missed[number] for look in looks], dtype="Int64")
     columns["outcome"] = [_outcome(search, look, chosen) for look in looks]

@@ -55,23 +55,18 @@ class Dimension:
 class Tried(NamedTuple):
     """What one node comes to.
 
-    ``missed`` are the rows of classes that miss each requirement (None where that was not looked at any more);
-    ``cells`` the rows of each possible class, and ``bad`` tells which of them are suppressed; ``key`` is the class of
-    each tuple. ``nested`` tells the tuples that every finer node suppresses too.
+    ``missed`` are the rows of classes that miss each requirement; ``cells`` the rows of each possible class, and
+    ``bad`` tells which of them are suppressed; ``key`` is the class of each tuple. ``nested`` tells the tuples that
+    every finer node suppresses too.
     """
 
     levels: LevelVector
-    missed: tuple[int | None, ...]
+    missed: tuple[int, ...]
     suppressed: int
     key: IntArray
     cells: FloatArray
     bad: BoolArray
     nested: BoolArray
-
-    @property
-    def complete(self) -> bool:
-        """Whether every requirement was looked at."""
-        return None not in self.missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,44 +100,32 @@ class Space:
         """Return how many rows there are."""
         return int(self.rows.sum())
 
-    def attempt(self, levels: LevelVector, allowed: int | None = None) -> Tried:
+    def attempt(self, levels: LevelVector) -> Tried:
         """Try one node.
 
         Parameters
         ----------
         levels : tuple of int, one per dimension
             Counted from the lowest level.
-        allowed : int, optional
-            Rows that may be suppressed: the remaining requirements aren't looked at once finer nodes can't keep it.
         """
         key, cells = self._classes(levels)
         bad = np.zeros(cells.size, dtype=np.bool_)
-        missed: list[int | None] = [None] * len(self.requirements)
-        occupied: BoolArray | None = None
-        place: IntArray | None = None
-        nested: BoolArray | None = None
-        absorbing_first = sorted(range(len(missed)), key=lambda number: not self.requirements[number].absorbing)
-        for number in absorbing_first:
-            requirement, counts = self.requirements[number], self.counts[number]
-            if nested is None and not requirement.absorbing:
-                nested = bad.copy()
-                if allowed is not None and cells.sum(where=nested) > allowed:
-                    break
-            if counts is None:
+        nested = np.zeros(cells.size, dtype=np.bool_)
+        occupied = cells > 0
+        place = np.cumsum(occupied) - 1 if any(counts is not None for counts in self.counts) else None
+        missed = []
+        for requirement, counts in zip(self.requirements, self.counts, strict=True):
+            if counts is None or place is None:
                 fails = ~requirement.met(cells)
-                missed[number] = int(cells.sum(where=fails))
-                bad |= fails
-                continue
-            if occupied is None or place is None:
-                occupied = cells > 0
-                place = np.cumsum(occupied) - 1
-            figures = requirement.score(_within(counts, occupied[key]).merged(place[key], int(place[-1]) + 1))
-            fails = ~requirement.met(figures)
-            missed[number] = int(cells[occupied][fails].sum())
-            bad[occupied] |= fails
-        return Tried(
-            levels, tuple(missed), int(cells.sum(where=bad)), key, cells, bad, (bad if nested is None else nested)[key]
-        )
+            else:
+                figures = requirement.score(_within(counts, occupied[key]).merged(place[key], int(place[-1]) + 1))
+                fails = np.zeros(cells.size, dtype=np.bool_)
+                fails[occupied] = ~requirement.met(figures)
+            missed.append(int(cells.sum(where=fails)))
+            bad |= fails
+            if requirement.absorbing:
+                nested |= fails
+        return Tried(levels, tuple(missed), int(cells.sum(where=bad)), key, cells, bad, nested[key])
 
     def _classes(self, levels: LevelVector) -> tuple[IntArray, FloatArray]:
         """Return the class of each tuple and the rows of each possible class."""
