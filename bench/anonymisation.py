@@ -110,7 +110,10 @@ def benchmark_dataset(work: Path, name: str, sensitive: str | None = None) -> li
     Every column is a quasi-identifier of text with its hierarchy file, but for the sensitive one.
     """
     folder = SHARED / "anonbench" / name
-    (table,) = [path for path in folder.glob("*.csv") if "hierarchy" not in path.name]
+    tables = [path for path in folder.glob("*.csv") if "hierarchy" not in path.name]
+    if not tables:
+        raise FileNotFoundError(f"no table in {folder.name}")
+    (table,) = tables
     header = table.read_text(encoding="utf-8").split("\n", 1)[0].strip().split(";")
     columns: dict[str, Any] = {}
     for column in header:

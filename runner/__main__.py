@@ -7,6 +7,7 @@ Only the standard library is imported before our own packages are claimed: a fol
 import importlib.util
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -56,17 +57,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def door() -> NoReturn:
     """Run the process's own command line and leave with its exit code, whatever signals come on the way."""
-    claim()
-    from runner.interrupts import interruptible
-
     code = INTERRUPTED
-    with interruptible() as interrupts:
-        try:
-            code = main()
-        except KeyboardInterrupt:
-            pass  # a second signal, while the first was being answered
-        finally:
-            interrupts.over = True
+    # In the first moments, and when a second signal comes while the first is being answered.
+    with suppress(KeyboardInterrupt):
+        claim()
+        from runner.interrupts import interruptible
+
+        with interruptible() as interrupts:
+            try:
+                with interrupts.heeded():
+                    code = main()
+            finally:
+                interrupts.over = True
     sys.exit(code)
 
 

@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 
 from components.registry import Entry, entries
 from runner.draft import Draft, draft
+from runner.interrupts import heeded
 from runner.joined import SECTIONS
 from runner.options import ConfigFile
 from runner.provenance import sources
@@ -66,6 +67,7 @@ class Composed:
     multirun: bool = False
 
 
+@heeded()
 def compose_run(
     overrides: list[str] | tuple[str, ...] = (),
     config_dir: str | Path | None = None,

@@ -1,13 +1,17 @@
 """Rules on the criteria of a configuration: whether they go with the columns, as far as the schema tells."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from components.anonymization.criteria.declarations import takes
+from components.anonymization.criteria.figures import TOLERANCE, bound_text, limit_text
 from runner.suggest import did_you_mean, nearest
 from schemas.dataset import NUMERIC, TEMPORAL, Column, DatasetSchema
 from schemas.faults import Fault
 
-_CATEGORIES_NEEDED = {"l_distinct": "l", "l_entropy": "l", "l_recursive": "l"}
+_LIMITS_BY_VALUES = {"l_distinct": "l", "l_entropy": "l", "l_recursive": "l", "alpha": "alpha"}
+"""Limits that depend on how many values a column has."""
 
 
 def column_faults(criteria: Sequence[Any], data: DatasetSchema) -> Iterator[Fault]:
@@ -72,13 +76,18 @@ def unreachable(criteria: Sequence[Any], data: DatasetSchema) -> Iterator[Fault]
         if column is None or most is None:
             continue
         says = f"{column.name!r} declares {most} value{'s' if most > 1 else ''}, missing counted as one where it may be"
-        limit = _CATEGORIES_NEEDED.get(criterion.name)
-        if limit is not None and getattr(criterion, limit) > most:
-            place = f"anonymization.criteria.{index}.{limit}"
-            yield Fault(place, f"{getattr(criterion, limit):g} can't be reached: {says}", f"at most {most}")
-        if criterion.name == "alpha" and criterion.alpha * most < 1 - 1e-9:
-            place = f"anonymization.criteria.{index}.alpha"
-            yield Fault(place, f"{criterion.alpha:g} can't be reached: {says}", f"at least {1 / most:.6g}")
+        asked = _LIMITS_BY_VALUES.get(criterion.name)
+        if asked is None:
+            continue
+        limit, up = getattr(criterion, asked), asked == "alpha"
+        if limit * most < 1 - TOLERANCE if up else limit > most:
+            bound = bound_text(1 / most if up else most, up=up, admits=partial(takes, criterion, asked))
+            yield Fault(
+                f"anonymization.criteria.{index}.{asked}",
+                f"{limit_text(limit)} can't be reached: {says}",
+                f"{'at least' if up else 'at most'} {bound}" if bound else "no limit can be met",
+                "" if bound else "leave the criterion out, or declare more values",
+            )
 
 
 def population_faults(criteria: Sequence[Any], data: DatasetSchema) -> Iterator[Fault]:

@@ -13,6 +13,7 @@ from runner.explain import explained, first_line
 from runner.options import COMPOSING, Options, find_options
 from runner.provenance import Layer, choices, files, layers
 from runner.suggest import did_you_mean, nearest
+from runner.tree import clash, get
 from schemas.faults import ConfigurationError, Fault
 
 TAKEN_OVER = {
@@ -275,4 +276,18 @@ def _tried(choices: list[str], options: Options) -> DictConfig | Fault:
     try:
         return options.compose(choices)
     except COMPOSING as error:
-        return explained(error, options)
+        return _clash(choices, options) or explained(error, options)
+
+
+def _clash(choices: list[str], options: Options) -> Fault | None:
+    """Return the fault of a file that lays a list over the mapping of another, or a mapping over a list."""
+    try:
+        found = layers(options, options.defaults(choices), [])
+    except COMPOSING:
+        return None
+    for number, over in enumerate(found):
+        for under in reversed(found[:number]):
+            path = clash(under.tree, over.tree)
+            if path is not None:
+                return keys.misshapen(path, get(under.tree, path), "", over.label)
+    return None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from runner.tree import Path
+from runner.tree import Path, get, holds
 
 _NUMBERS = {int: "a whole number", float: "a number"}
 
@@ -35,7 +35,7 @@ def expected(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
 def _union(annotation: Any, metadata: tuple[Any, ...]) -> str:
     nullable = NoneType in get_args(annotation)
     kinds = members(annotation)
-    if tags := _tags(kinds):
+    if len(kinds) > 1 and (tags := _tags(kinds)):
         return f"a mapping with name: {one_of(tags)}" + (" or null" if nullable else "")
     if nullable and len(kinds) == 1 and get_origin(kinds[0]) is Literal:
         return one_of([*map(str, get_args(kinds[0])), "null"])
@@ -48,7 +48,7 @@ def _tags(kinds: list[Any]) -> list[str]:
     """Return the names that tell the members of a union apart; none where names don't."""
     fields = [kind.model_fields.get("name") for kind in kinds if _is_model(kind)]
     told = [get_args(field.annotation) for field in fields if field and get_origin(field.annotation) is Literal]
-    return [str(value) for values in told for value in values] if len(told) == len(kinds) > 1 else []
+    return [str(value) for values in told for value in values] if len(told) == len(kinds) else []
 
 
 def _is_model(kind: Any) -> bool:
@@ -110,16 +110,18 @@ def _constraints(parts: list[Any]) -> Iterator[Any]:
             yield part
 
 
-def field_at(model: type[BaseModel], path: Path) -> tuple[Any, tuple[Any, ...]] | None:
+def field_at(model: type[BaseModel], path: Path, tree: Any = None) -> tuple[Any, tuple[Any, ...]] | None:
     """Return annotation and constraints of what `path` leads to in a model; None when the model has no such place.
 
     Positions of lists and keys of free mappings lead on; the columns of a dataset are found by name as well as by
-    position. Where a discriminated union is crossed the tag may be part of the path, as in pydantic's locations,
-    or left out.
+    position. Of a union whose members are told apart by name, the member that a plain `tree` names at that place is
+    meant, and any of them where it names none.
     """
     places: list[tuple[Any, tuple[Any, ...]]] = [(model, ())]
     for depth, part in enumerate(path):
-        places = [following for annotation, _ in places for following in _step(annotation, part)]
+        here = get(tree, path[:depth]) if holds(tree, path[:depth]) else None
+        name = here.get("name") if isinstance(here, dict) else None
+        places = [following for annotation, _ in places for following in _step(annotation, part, name)]
         if not places:
             return None
         if places[0][0] is Any:
@@ -129,10 +131,12 @@ def field_at(model: type[BaseModel], path: Path) -> tuple[Any, tuple[Any, ...]] 
     return places[0]
 
 
-def _step(annotation: Any, part: str | int) -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return all that one part of a path can lead to from a type."""
+def _step(annotation: Any, part: str | int, name: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return all that one part of a path can lead to from a type, or from its members that go by `name`."""
     found: list[tuple[Any, tuple[Any, ...]]] = []
-    for kind in members(annotation):
+    kinds = members(annotation)
+    named = [kind for kind in kinds if name in _tags([kind])] if len(kinds) > 1 else []
+    for kind in named or kinds:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             if part in kind.model_fields:
                 field = kind.model_fields[str(part)]

@@ -1,5 +1,6 @@
 """What a run's stages say for the record: figures, warnings, rows and columns accounted for."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Literal
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from components.anonymization import Measurement, Release
+from components.anonymization.criteria.figures import limit_text
 from components.data import InputFact, Reading, Split, Table, UnfitTableError
 from components.models import Model, utility
 from schemas.faults import DataError
@@ -113,8 +115,8 @@ def quality_metrics(release: Release) -> list[Metric]:
 def criteria_lines(release: Release) -> list[tuple[str, str]]:
     """Return what the closing lines say of the criteria beside k: each before and after, and what was asked."""
     said = [
-        f"{one.name}{f' of {one.column}' if one.column else ''} {before.reached:.3g} -> {after.reached:.3g} "
-        f"({one.sense} {one.asked:g})"
+        f"{one.name}{f' of {one.column}' if one.column else ''} {_figure(before.reached)} -> {_figure(after.reached)} "
+        f"({one.sense} {limit_text(one.asked)})"
         for one, before, after in zip(
             release.requirements, release.before.criteria, release.after.criteria, strict=False
         )
@@ -123,20 +125,30 @@ def criteria_lines(release: Release) -> list[tuple[str, str]]:
     return [("criteria", "; ".join(said))] if said else []
 
 
+def _figure(value: float) -> str:
+    """Return three digits of a figure, and all digits of what is larger."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.3g}"
+
+
 def search_lines(release: Release) -> list[tuple[str, str]]:
     """Return what the closing lines say of a search: the levels that it chose, what they lose, and what is proved."""
     said = release.transformation
-    if len(said.get("levels", [])) != 1 or "quality" not in said:
+    if "levels" not in said or "quality" not in said:
         return []
     levels = ", ".join(f"{name} {level}" for name, level in said["levels"][0].items())
-    search = said["searches"][0]
-    if search["proved"]:
-        proof = f"proved best of {search['nodes']:,}"
-    else:
-        proof = (
-            f"best of {search['tried']:,} tried of {search['nodes']:,}; proved: none below {search['lower_bound']:.4f}"
-        )
-    return [("levels", levels), (said["quality"]["model"], f"{said['quality']['value']:.4f} ({proof})")]
+    search, rounds = said["searches"][0], len(said["levels"])
+    proof = f"proved best of {search['nodes']:,}"
+    if not search["proved"]:
+        proof = f"best of {search['tried']:,} tried of {search['nodes']:,}"
+        if search["lower_bound"] is not None:
+            proof += f"; proved: none below {math.floor(search['lower_bound'] * 1e4) / 1e4:.4f}"
+    model = "1 - precision" if said["quality"]["model"] == "precision" else said["quality"]["model"]
+    if rounds > 1:
+        others = f"; {rounds - 1} more for the rows that these levels suppress"
+        return [("levels", levels + others), ("loss", f"{said['loss']:.4f} (first levels: {proof} by {model})")]
+    value = f"{said['quality']['value']:.4f} ({proof})"
+    line = ("loss", value) if model == "loss" else ("quality", f"{model} {value}")
+    return [("levels", levels), line]
 
 
 def utility_metrics(scope: str, model: Model, parts: Split) -> tuple[list[Metric], list[str]]:

@@ -5,11 +5,11 @@ from typing import Any
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
-from runner.expected import field_at
+from runner.expected import expected, field_at
 from runner.joined import joined
 from runner.options import Options
 from runner.suggest import did_you_mean, nearest, nearest_path
-from runner.tree import Path, deepest, dotted, get, holds, walk
+from runner.tree import Path, clash, deepest, dotted, get, holds, walk
 from schemas.faults import Fault
 
 
@@ -80,11 +80,37 @@ def _fault(override: Override, path: Path, tree: Any, model: Any, options: Optio
         groups = options.groups()
         return Fault(key, "there is no such group", f"one of {', '.join(groups)}", source=text)
     if holds(tree, path):
-        return None
+        return None if override.is_delete() else _misshapen(override, path, tree, model)
     if not override.is_delete() and _known(model, path, tree, adding=override.is_add() or override.is_force_add()):
         return None
     known = [*map(dotted, (found for found, _ in walk(tree))), *options.groups(), *_declared(model)]
     return unknown(key, text, [*_corrected(path, tree, model), *known])
+
+
+def _misshapen(override: Override, path: Path, tree: Any, model: Any) -> Fault | None:
+    """Return the fault of a list that is given where a mapping stands, or the other way round."""
+    below = clash(get(tree, path), override.value())
+    if below is None:
+        return None
+    here = (*path, *below)
+    place = field_at(model, here, tree)
+    return misshapen(here, get(tree, here), expected(*place) if place else "", str(override.input_line))
+
+
+def misshapen(path: Path, under: Any, words: str, source: str) -> Fault:
+    """Return the fault of a list that is laid over the mapping `under`, or of a mapping that is laid over a list.
+
+    `words` say what the setting takes; where they allow both, only that of what stands there goes.
+    """
+    listed = isinstance(under, list)
+    stands, given = ("a list", "a mapping") if listed else ("a mapping", "a list")
+    return Fault(
+        place=dotted(path),
+        problem=f"{given} is not allowed",
+        allowed=f"must be {words if words.startswith(stands) else stands}",
+        remedy="put the entries in brackets: [..., ...]" if listed else "put keys and values in braces: {key: value}",
+        source=source,
+    )
 
 
 def _known(model: Any, path: Path, tree: Any, *, adding: bool) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from runner.interrupts import interruptible
 from runner.secrets import mask
 from schemas.faults import RunnerError
 
@@ -25,6 +26,8 @@ def guarded(
 ) -> int:
     """Do something and turn whatever it raises into sentences on standard error and an exit code.
 
+    A signal that comes meanwhile ends it as interrupted, whatever libraries make of it on the way.
+
     Parameters
     ----------
     act : callable
@@ -38,24 +41,27 @@ def guarded(
     secrets : sequence of str, optional
         Texts that no sentence may hold.
     """
-    try:
-        return act()
-    except RunnerError as error:
-        tell(error, show_values=show_values, prefix=prefix, secrets=secrets)
-        _tell_notes(error, prefix)
-        return error.exit_code
-    except KeyboardInterrupt as error:
-        complain(f"{prefix}interrupted\n")
-        _tell_notes(error, prefix)
-        return INTERRUPTED
-    except BrokenPipeError:
-        raise
-    except Exception as error:  # noqa: BLE001  # the last line of defence: nothing may print its message
-        if debug:
-            complain(mask(traceback.format_exc(), secrets))
-        complain(f"{prefix}{internal(error)}\n")
-        _tell_notes(error, prefix)
-        return INTERNAL
+    with interruptible() as interrupts:
+        try:
+            with interrupts.heeded():
+                return act()
+        except RunnerError as error:
+            tell(error, show_values=show_values, prefix=prefix, secrets=secrets)
+            _tell_notes(error, prefix)
+            return error.exit_code
+        except KeyboardInterrupt as error:
+            interrupts.answered()
+            complain(f"{prefix}interrupted\n")
+            _tell_notes(error, prefix)
+            return INTERRUPTED
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # noqa: BLE001  # the last line of defence: nothing may print its message
+            if debug:
+                complain(mask(traceback.format_exc(), secrets))
+            complain(f"{prefix}{internal(error)}\n")
+            _tell_notes(error, prefix)
+            return INTERNAL
 
 
 def complain(text: str) -> None:

@@ -170,8 +170,13 @@ def _flow(job: Job) -> list[str]:
         test=len(parts.test.frame),
         metrics=job.metrics,
         how=[] if release is None else [*criteria_lines(release), *search_lines(release)],
-        warnings=job.record.warnings,
+        # What is to be said of the result comes before what is to be said of a hierarchy's labels.
+        warnings=sorted(job.record.warnings, key=_hierarchy_warnings(given).__contains__),
     )
+
+
+def _hierarchy_warnings(given: Given) -> list[str]:
+    return [f"{each}" for one in given.hierarchies.values() for each in one.warnings]
 
 
 def _dataset(job: Job) -> tuple[Reading, Given]:
@@ -193,7 +198,7 @@ def _dataset(job: Job) -> tuple[Reading, Given]:
         note.facts = {"rows": len(reading.table.frame), "columns": len(reading.table.frame.columns)}
         note.inputs = digests_of([*reading.inputs, *given.inputs])
         note.outputs = {"table": table_digest(reading.table)}
-        job.record.note(warnings=[f"{each}" for one in given.hierarchies.values() for each in one.warnings])
+        job.record.note(warnings=_hierarchy_warnings(given))
         check_coverage(reading.table, given.hierarchies)
     return reading, given
 

@@ -1,4 +1,7 @@
-"""Level 2 of the check, and what ``plan`` prints: header and row count are read, nothing is written."""
+"""Level 2 of the check, and what ``plan`` prints: header and row count are read, nothing is written.
+
+Cells are read only where hierarchies have to be held against them.
+"""
 
 import json
 import textwrap
@@ -15,7 +18,7 @@ from schemas.declaration import Declaration
 from schemas.faults import ConfigurationError, DataError, Fault, GoalError, RunnerError
 
 if TYPE_CHECKING:
-    from components.data import Header
+    from components.data import Header, Table
 
 WIDTH = 100
 LABEL = 18
@@ -190,9 +193,24 @@ def _climbing(composed: Composed) -> tuple[list[tuple[str, str]], RunnerError | 
     lines = [*hierarchy_lines(table, given), *lattice_lines(method, given.hierarchies, data.quasi_identifiers)]
     try:
         requirements = refuse_the_hopeless(method, table, given)
+        _refuse_unlearnable(composed, table)
     except RunnerError as error:
         return lines, error
     return [*lines, *search_time(method, table, given, requirements)], None
+
+
+def _refuse_unlearnable(composed: Composed, table: "Table") -> None:
+    """Raise what the train rows are too poor, or too rich, to teach an encoder that learns from them."""
+    config = composed.config
+    if config.model.name == ABSENT or not config.encoder.learn:
+        return
+    from components.data import split
+    from components.data.encoding import Encoder
+    from components.models.target import Target
+
+    train = split(table, config.seed).train.frame
+    Encoder.from_schema(config.dataset, config.dataset.features, train)
+    Target.from_schema(config.dataset, train)
 
 
 def _wrapped(label: str, text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.anonymization import Given
 from components.anonymization.criteria.requirements import Requirement
@@ -15,6 +15,7 @@ from components.anonymization.publishing import quasi_identifiers
 from components.classes.coding import encode, joined
 from components.data import Table
 from components.registry import load
+from runner.exposure import LARGEST_SUBSET
 
 
 def hierarchy_lines(table: Table, given: Given) -> Iterator[tuple[str, str]]:
@@ -52,22 +53,22 @@ def refuse_the_hopeless(method: Any, table: Table, given: Given) -> Any:
 
 def lattice_lines(method: Any, hierarchies: Mapping[str, Hierarchy], names: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the size of each lattice that a method searches."""
-    for place, options, columns in _searches(method, names):
-        heights = _n_levels(options, hierarchies, columns)
-        nodes = math.prod(heights)
-        how = f"more than exact_nodes={options.exact_nodes:,}"
-        if nodes <= options.exact_nodes:
-            how = f"{len(names)} columns are too many for a proof"
-        how += f": the best of at most {options.bounded_nodes:,} tried"
-        if is_exact(options, _shape(heights, names)):
-            how = "the optimum is proved"
-        yield f"lattice{place}", f"{nodes:,} nodes ({' x '.join(map(str, heights))} levels); {how}"
+    for search in _searches(method, names):
+        options, levels = search.options, _n_levels(search.options, hierarchies, search.columns)
+        nodes = math.prod(levels)
+        if is_exact(options, [*levels, *[1] * search.held]):
+            how = f"the optimum is proved, if {options.exact_seconds:g} s are enough"
+        elif nodes > options.exact_nodes:
+            how = f"more than exact_nodes={options.exact_nodes:,}: the best of at most {options.bounded_nodes:,} tried"
+        else:
+            how = f"{len(levels)} columns are too many for a proof: the best of at most {options.bounded_nodes:,} tried"
+        yield f"lattice{search.place}", f"{nodes:,} nodes ({' x '.join(map(str, levels))} levels); {how}"
 
 
 def search_time(
     method: Any, table: Table, given: Given, requirements: Sequence[Requirement]
 ) -> Iterator[tuple[str, str]]:
-    """Yield how long the search of each lattice takes at most, by what a node takes on this machine.
+    """Yield how long each search takes at most, by what a node takes on this machine, and how much is measured after.
 
     In a pipeline the columns that a step leaves alone are taken as they are in the table: nothing is finer.
     """
@@ -76,29 +77,33 @@ def search_time(
     if not searches:
         return
     units = joined(encode(table.frame, quasi_identifiers(table)))
-    for place, options, columns in searches:
+    for search in searches:
         ladders = [
             climb(unit, given.hierarchies[unit.name], table.schema.missing.markers)
-            if unit.name in columns
+            if unit.name in search.columns
             else held(unit)
             for unit in units
         ]
-        each = seconds_a_node(options, requirements, ladders)
-        heights = _n_levels(options, given.hierarchies, columns)
-        bounded = min(options.bounded_nodes * each, options.bounded_seconds)
-        # Choosing the nodes is held to about the time that trying them takes.
-        whole = 2 * math.prod(heights) * each
-        most, more = bounded, ""
-        if is_exact(options, _shape(heights, names)):
-            most, more = whole, "; a proof mostly needs few of the nodes"
-            if whole > options.exact_seconds:
-                most, more = options.exact_seconds + bounded, f"{more}, and stops after {options.exact_seconds:g} s"
-        yield f"time{place}" if place else "expected time", f"{1000 * each:.2g} ms a node: at most {most:.2g} s{more}"
+        each = seconds_a_node(search.options, requirements, ladders)
+        yield "expected time", f"search{search.place}: {_longest(search, each, given.hierarchies)}"
+    subsets = sum(math.comb(len(names), size) for size in range(1, LARGEST_SUBSET + 1))
+    yield "risk", f"measured before and after, by {subsets:,} subsets of up to {LARGEST_SUBSET} quasi-identifiers"
 
 
-def _shape(heights: Sequence[int], names: Sequence[str]) -> list[int]:
-    """Return the shape of the lattice, in which columns that are held have one level."""
-    return [*heights, *(1 for _ in names[len(heights) :])]
+def _longest(search: "_Search", each: float, hierarchies: Mapping[str, Hierarchy]) -> str:
+    """Say how long a search takes at most, given the seconds that a node takes."""
+    options, levels = search.options, _n_levels(search.options, hierarchies, search.columns)
+    bounded = min(options.bounded_nodes * each, options.bounded_seconds)
+    most, more = bounded, ""
+    if is_exact(options, [*levels, *[1] * search.held]):
+        # Choosing which nodes to try is held to about the time that trying them takes.
+        most, more = 2 * math.prod(levels) * each, "; a proof mostly needs few of the nodes"
+        if most > options.exact_seconds:
+            most, more = options.exact_seconds + bounded, f"{more}, and stops after {options.exact_seconds:g} s"
+    if options.local_recoding:
+        seconds = options.exact_seconds + options.bounded_seconds
+        more = f" a round, {seconds:g} s with all rounds of local recoding{more}"
+    return f"{1000 * each:.2g} ms a node: at most {most:.2g} s{more}"
 
 
 def _n_levels(options: Any, hierarchies: Mapping[str, Hierarchy], columns: list[str]) -> list[int]:
@@ -113,10 +118,22 @@ def _n_levels(options: Any, hierarchies: Mapping[str, Hierarchy], columns: list[
     return heights
 
 
-def _searches(method: Any, names: list[str]) -> Iterator[tuple[str, Any, list[str]]]:
-    """Yield the place, options and columns of each search."""
+class _Search(NamedTuple):
+    """One search of a method: where it stands, with what options, on which columns, and beside how many held ones."""
+
+    place: str
+    options: Any
+    columns: list[str]
+    held: int
+
+
+def _searches(method: Any, names: list[str]) -> Iterator[_Search]:
+    """Yield each search; the last one of a pipeline holds what all other columns show as one column."""
     if method.name == "lattice":
-        yield "", method, names
-    for number, step in enumerate(getattr(method, "steps", [])):
+        yield _Search("", method, names, 0)
+    steps = getattr(method, "steps", [])
+    last = max((number for number, step in enumerate(steps) if step.name in {"lattice", "mondrian"}), default=0)
+    for number, step in enumerate(steps):
         if step.name == "lattice":
-            yield f", step {number}", step, step.columns
+            held_ones = int(number == last and len(step.columns) < len(names))
+            yield _Search(f", step {number}", step, step.columns, held_ones)

@@ -105,7 +105,8 @@ class Run:
         note, started, begun = StageNote(), utc_now(), perf_counter()
         self.event("stage started", name)
         try:
-            yield note
+            with self._interrupts.heeded():
+                yield note
         except BaseException as error:
             self._failed_stage = name
             with suppress(OSError):
@@ -253,8 +254,9 @@ def recording(work: Workspace, sections: Mapping[str, Any], mask: Callable[[str]
         except OSError as error:
             raise ConfigurationError(disk_fault(error, work.final.parent)) from None
         try:
-            run.begin()
-            yield run
+            with interrupts.heeded():
+                run.begin()
+                yield run
             with interrupts.deferred():
                 run.close("completed")
         except BaseException as error:

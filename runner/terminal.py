@@ -107,7 +107,10 @@ def summary(
         lines.append(("k", f"{k}   (classes {figures.privacy('classes', '{:,.0f}')})"))
         risks = {name: figures.privacy(f"risk_prosecutor_{name}", "{:.3g}") for name in ("max", "mean")}
         lines.append(("risk", f"{risks['max']} at most, {risks['mean']} on average (prosecutor)"))
-    if (suppressed := figures.after("suppressed")) is not None:
+    suppressed = figures.after("suppressed")
+    if suppressed is None:  # nothing is released otherwise than it was: a table may hold suppressed rows of its own
+        suppressed = figures.before("suppressed") or None
+    if suppressed is not None:
         lines.append(("suppressed", f"{suppressed:,.0f} of {figures.before('rows') or 0:,.0f} rows"))
     lines += how
     for metric in ("accuracy", "r2"):

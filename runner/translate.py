@@ -100,7 +100,7 @@ def _tagged(annotation: Any) -> bool:
 def _trouble(path: Path, detail: dict[str, Any], model: type[BaseModel], resolved: Resolved) -> Trouble:
     kind, given = detail["type"], detail["input"]
     name = _column_name(path, resolved)
-    place = field_at(model, path)
+    place = field_at(model, path, resolved.plain)
     allowed = f"must be {expected(*place)}" if place and place[0] is not Any else ""
     if kind == "extra_forbidden":
         return Trouble(path, "", unknown=True, known=_siblings(path, model, resolved), name=name)
@@ -113,6 +113,7 @@ def _trouble(path: Path, detail: dict[str, Any], model: type[BaseModel], resolve
     if kind.endswith(("_type", "_error")) or kind in _LIMITS:
         unquoted = kind == "string_type" and isinstance(given, int | float)
         problem = f"{shown(given)} is {_sort(given)}, not text" if unquoted else f"{shown(given)} is not allowed"
+        problem = f"{shown(given)} is not finite" if kind == "finite_number" else problem
         remedy = "quote it in YAML" if unquoted else _conversion(path, given, resolved)
         return Trouble(path, problem, allowed, remedy, name=name)
     # Ours: the message is the sentence.

@@ -49,6 +49,18 @@ def get(tree: Any, path: Path) -> Any:
     return tree
 
 
+def clash(under: Any, over: Any) -> Path | None:
+    """Return the first place where one plain tree has a list and the other a mapping; None when there is none."""
+    if isinstance(under, list | dict) and isinstance(over, list | dict) and type(under) is not type(over):
+        return ()
+    if not isinstance(under, dict) or not isinstance(over, dict):
+        return None  # a list is laid over another as a whole
+    for key, value in over.items():
+        if key in under and (below := clash(under[key], value)) is not None:
+            return (key, *below)
+    return None
+
+
 @dataclass
 class Resolved:
     """What became of a tree's leaves.

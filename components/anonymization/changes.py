@@ -52,7 +52,8 @@ def _same(before: pd.Series, after: Attribute, column: Column) -> BoolArray:
         return _true(before.astype("string").array == cells)
     if not len(words):
         return np.zeros(len(before), dtype=np.bool_)
-    read = keys_of_texts(words, column, Rules())
+    # What is released is written in one form, whatever the form that the input is declared to have.
+    read = keys_of_texts(words, column.model_copy(update={"format": None}), Rules())
     means = np.append(read.known, False)[after.codes]  # the last place is for a missing cell
     equal = read.values[after.codes] == _typed(before, column)
     return np.asarray(means & before.notna().to_numpy() & equal)

@@ -70,7 +70,20 @@ def read_population(schema: DatasetSchema, source: SourceDeclaration, base: Path
     try:
         return read(told, own, base)
     except DataError as error:
-        raise DataError(_of_the_population(error)) from None
+        raise DataError([_mended_there(fault, source) for fault in _of_the_population(error)]) from None
+
+
+def _mended_there(fault: Fault, source: SourceDeclaration) -> Fault:
+    """Name what mends a population's file, where a fault of the dataset's own file names what mends that."""
+    if "dataset.source.path" in fault.remedy:
+        return replace(fault, remedy=fault.remedy.replace("dataset.source.path", "dataset.population.path"))
+    told = f"{fault.allowed} {fault.remedy}"
+    alike = isinstance(source, Csv) and "dataset.source.name" not in told  # what is set for one file holds for both
+    if alike or "dataset.source" not in told:
+        return fault
+    form = "the delimiter, encoding and marks of the dataset's own"
+    form = form if isinstance(source, Csv) else "commas, UTF-8 and decimal points"
+    return replace(fault, allowed=f"delimited text with {form}", remedy="write the file so")
 
 
 def _holds(name: str, schema: DatasetSchema, source: Csv, base: Path) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from components.anonymization.changes import cells_changed
-from components.anonymization.criteria.faults import figure_text, place_of
+from components.anonymization.criteria.faults import place_of
+from components.anonymization.criteria.figures import figure_text, limit_text
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.declarations import Method, Suppressing
 from components.anonymization.identifiers import treated, warnings
@@ -90,7 +91,7 @@ def publish(
         requirements=requirements,
         fitting=handed_on.get("fitting"),
     )
-    _refuse_mistakable(after.suppressed - int(np.count_nonzero(gone)), len(table.frame))
+    refuse_mistakable(after.suppressed - int(np.count_nonzero(gone)), len(table.frame))
     refuse_missed(after)
     facts = {**decided.facts, "cells_changed": cells_changed(shown, held.frame, table.schema)}
     if "suppressed" in facts:  # where all rows show nothing but * none of them is suppressed beside a release
@@ -137,7 +138,7 @@ def _persons(table: Table) -> pd.Series | None:
     return table.frame[subject] if subject in table.frame.columns else None
 
 
-def _refuse_mistakable(rows: int, of: int) -> None:
+def refuse_mistakable(rows: int, of: int) -> None:
     """Raise ``DataError`` where rows that were not suppressed look as if they were: no figure would count them."""
     if rows > 0:
         raise DataError(
@@ -156,7 +157,8 @@ def refuse_missed(after: Measurement) -> None:
     faults = [
         Fault(
             place=place_of(one.name, one.column),
-            problem=f"asks for {one.asked:g}; {figure_text(one.reached)} was measured on the release",
+            problem=f"asks for {limit_text(one.asked)}; "
+            f"{figure_text(one.reached, one.asked)} was measured on the release",
             remedy="nothing was published; please report this as an error of the method",
         )
         for one in after.criteria

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from components.anonymization.criteria.faults import figure_text, place_of
+from components.anonymization.criteria.faults import place_of
+from components.anonymization.criteria.figures import figure_text, limit_text
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.publishing import quasi_identifiers
 from components.anonymization.representatives import Published
@@ -151,6 +152,7 @@ def _hold_to(limit: float, suppressed: BoolArray, faults: Sequence[Fault]) -> No
 def _held_back(requirement: Requirement, worst: float, missed: int, rows: int) -> Fault:
     return Fault(
         place=place_of(requirement.name, requirement.column),
-        problem=f"asks for {requirement.sense} {requirement.asked:g}; the worst class reaches {figure_text(worst)}",
+        problem=f"asks for {requirement.sense} {limit_text(requirement.asked)}; "
+        f"the worst class reaches {figure_text(worst, requirement.asked)}",
         allowed=f"{missed} of {rows} rows are in classes that miss it",
     )

@@ -210,7 +210,7 @@ def _ragged(params: Csv, names: tuple[str, ...], bad: list[int], rows: int) -> D
         Fault(
             _place(params),
             f"{len(bad)} of {rows} rows hold more or fewer cells than the header ({listed(bad)})",
-            f"{len(names)} cells in each row",
+            f"{len(names)} cell{'s' if len(names) > 1 else ''} in each row",
             "quote cells that hold the delimiter, or set dataset.source.delimiter and quote as the file has them",
             rows=tuple(bad),
         )

@@ -1,6 +1,7 @@
 """Input files: found, opened, hashed while they are read, and told apart by their first bytes."""
 
 import io
+import stat
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"PAR1", "a Parquet file", "set dataset.source.name=parquet"),
     (b"SQLite format 3", "an SQLite database", "set dataset.source.name=sql"),
 )
+
+NOT_FOUND = "not found"
 
 
 def located(path: str, base: Path) -> Path:
@@ -31,14 +34,30 @@ def located(path: str, base: Path) -> Path:
         When nothing is there, or something that is no file.
     """
     found = base / path
-    if not found.exists():
+    problem = no_file(found)
+    if problem == NOT_FOUND:
         raise DataError(
-            Fault(f"file '{path}'", "not found", f"looked in {base}", "set dataset.source.path to an existing file")
+            Fault(f"file '{path}'", NOT_FOUND, f"looked in {base}", "set dataset.source.path to an existing file")
         )
-    if not found.is_file():
-        kind = "a folder" if found.is_dir() else "no regular file"
-        raise DataError(Fault(f"file '{path}'", f"is {kind}", "a single file is read", "name the file itself"))
+    if problem:
+        raise DataError(Fault(f"file '{path}'", problem, "a single file is read", "name the file itself"))
     return found
+
+
+def no_file(path: Path) -> str:
+    """Say why a path names no file that can be read to its end; nothing where it names one.
+
+    A named pipe or a device is none: whoever opens it may wait for ever.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a path that no file can have
+        return NOT_FOUND
+    except OSError as error:
+        return f"can't be read: {error.strerror or type(error).__name__}"
+    if stat.S_ISREG(mode):
+        return ""
+    return "is a folder" if stat.S_ISDIR(mode) else "is no regular file"
 
 
 class HashedFile(io.RawIOBase):

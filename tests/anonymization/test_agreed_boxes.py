@@ -265,8 +265,10 @@ def test_what_a_release_doesn_t_tell_is_not_agreed_upon_and_that_is_said(site: S
     assert release.agreed is None
     assert "one-hot" in release.warnings[0]
     # A row without a region was left out; that the class which shows * doesn't hold it is told by nothing.
-    few = make({"region": ["north", "south", "west"] * 33 + [None], "age": [1] * 100})
-    release = site.agree(few, "region", k=40, suppression_limit=0.01)
+    ill = ["flu", "angina"] * 49 + ["flu", "flu"]  # one of the two too many, unless the row is left out
+    few = make({"region": ["north", "south", "west"] * 33 + [None], "age": [1] * 100, "disease": ill})
+    alpha = {"name": "alpha", "alpha": 0.506, "column": "disease"}
+    release = site.agree(few, "region", k=40, suppression_limit=0.01, criteria=[alpha])
     assert set(release.table.frame["region"]) == {"*"}
     assert (release.suppressed, release.agreed) == (1, None)
     assert "a missing cell" in release.warnings[0]

@@ -1,5 +1,7 @@
 """Hierarchies of all sources are built, and everything that is wrong with them is told at once."""
 
+import csv
+import os
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -135,6 +137,47 @@ def test_order_groups_become_levels() -> None:
     column = {"dtype": "ordered", "values": ["never", "former", "current"]}
     found = rows(built({**column, "hierarchy": {"name": "order", "levels": levels}}))
     assert [row[1] for row in found] == ["never", "former to current", "former to current"]
+
+
+@pytest.mark.parametrize("inside", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e"])
+def test_lines_end_at_cr_and_lf_alone(tmp_path: Path, inside: str) -> None:
+    expected = [[f"a{inside}a", "x"], ["b", "y"]]
+    for end in ("\n", "\r\n", "\r"):
+        for mark in ";,":
+            content = f"a{inside}a{mark}x{end}b{mark}y{end}"
+            assert rows(from_file(tmp_path, content)) == expected
+            assert rows(from_file(tmp_path, f"{end}{content}")) == expected
+
+
+def test_a_first_row_of_any_length_is_read_whole(tmp_path: Path) -> None:
+    levels = ["group " + "g" * 30_000] * 7
+    for mark in ";,":
+        content = "".join(mark.join([value, *levels]) + "\n" for value in "ab")
+        for blank in ("", "\n"):
+            assert [row[0] for row in rows(from_file(tmp_path, blank + content))] == ["a", "b"]
+    assert rows(from_file(tmp_path, f"a;{'g' * 200_000}\n")) == [["a", "g" * 200_000]]
+    assert csv.field_size_limit() == 131_072
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    problems = {
+        "pipe": "is no regular file",
+        "folder": "is a folder",
+        "x\0y": "not found",
+        "h" * 300: "can't be read: File name too long",
+    }
+    for path, problem in problems.items():
+        schema = schema_of({"x": {"hierarchy": path}}, folder=tmp_path)
+        for climbed in (None, set[str]()):  # read, or only looked for
+            with pytest.raises(DataError) as error:
+                load(schema, Path(), climbed)
+            assert error.value.faults[0].problem == problem
+
+
+def test_rows_of_a_single_cell_are_told_in_the_singular(tmp_path: Path) -> None:
+    assert "; 1 cell in each row;" in fault(tmp_path, "a\nb;x\n")
 
 
 def test_only_columns_that_climb_are_looked_at(tmp_path: Path) -> None:

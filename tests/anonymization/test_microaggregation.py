@@ -54,6 +54,35 @@ def test_a_group_gets_its_mean_median_or_mode(function: Any, expected: list[floa
     assert microaggregate(units_of([1.0, 1, 2, 6]), 4, function).columns[0].cells.tolist() == expected
 
 
+def ordered_units(cells: list[Any]) -> list[Attribute]:
+    """Return one ordered column; no row shows its second and its fourth value."""
+    values = ["low", "some", "mid", "most", "top"]
+    column = Column(name="x", dtype="ordered", values=values, nullable=True)
+    dtype = pd.CategoricalDtype(values, ordered=True)
+    return encode(pd.DataFrame({"x": pd.Series(cells, dtype=dtype)}), [column])
+
+
+@pytest.mark.parametrize(
+    ("cells", "function", "expected"),
+    [
+        (["top", "low", "mid", "low", "mid", "top", "top"], "median", "mid"),
+        (["top", "low", "mid", "low", "mid", "top", "top"], "mode", "top"),
+        (["low", "top", "top", "low"], "median", "low"),
+    ],
+)
+def test_a_group_of_ordered_values_gets_its_lower_median_or_mode(cells: list[Any], function: Any, expected: str):
+    (shown,) = microaggregate(ordered_units(cells), len(cells), function).columns
+    assert shown.cells.tolist() == [expected] * len(cells)
+    assert shown.cells.dtype.ordered
+
+
+def test_ordered_values_are_grouped_in_their_declared_order_and_missing_ones_stay_missing():
+    cells = ["top", "low", "mid", "low", "mid", "top", None, None]
+    (shown,) = microaggregate(ordered_units(cells), 2, "median").columns
+    assert shown.cells[:6].tolist() == cells[:6]
+    assert shown.cells[6:].isna().all()
+
+
 def test_whole_numbers_and_dates_stay_what_they_are():
     whole = microaggregate(units_of([1, 2, 2, None], dtype="integer"), 3, "mean").columns[0].cells
     assert whole.dtype == "Int64"

@@ -3,6 +3,7 @@
 import copy
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -295,6 +296,7 @@ def branches(cells: list[str], paths: list[tuple[str, ...]], **asked: Any) -> tu
     return Counter(release.table.frame["x"]), release.suppressed
 
 
+NULLABLE = {"dtype": "text", "nullable": True}
 TWICE = [("a", "a", "rest", "*"), ("b", "b", "rest", "*"), ("c", "c", "rest", "*"), ("d", "d", "d", "*")]
 
 
@@ -304,23 +306,78 @@ def test_what_one_cut_has_left_out_the_next_can_t_spend(limit: float, shown: dic
     assert branches(cells, TWICE, k=3, suppression_limit=limit) == (shown, shown["*"])
 
 
-def test_a_box_is_never_left_out_as_a_whole():
-    cells = ["a"] * 4 + ["b"] + ["c", "c", "d", "d"]  # beside it, another box leaves b out
+def test_a_cut_that_leaves_a_single_part_is_taken_back_unless_it_opens_another():
     paths = [("a", "ab", "*"), ("b", "ab", "*"), ("c", "cd", "*"), ("d", "cd", "*")]
-    assert branches(cells, paths, k=3, suppression_limit=1.0) == ({"a": 4, "*": 1, "cd": 4}, 1)
+    cells = ["a"] * 4 + ["b"] + ["c", "c", "d", "d"]  # nothing comes of a without b, and of cd no part could stay
+    assert branches(cells, paths, k=3, suppression_limit=1.0) == ({"ab": 5, "cd": 4}, 0)
+    deep = [("a", "ab", "abe", "*"), ("b", "ab", "abe", "*"), ("e", "e", "abe", "*"), ("c", "c", "c", "*")]
+    opened = branches(["a"] * 4 + ["b"] * 4 + ["e"] + ["c"] * 3, deep, k=3, suppression_limit=1.0)
+    assert opened == ({"a": 4, "b": 4, "*": 1, "c": 3}, 1)  # without e, ab can be parted
+    closed = branches(["a"] * 5 + ["b"] + ["e"] + ["c"] * 3, deep, k=3, suppression_limit=1.0)
+    assert closed == ({"abe": 7, "c": 3}, 0)  # e was left out, and b after it: both come back
 
 
-@pytest.mark.parametrize(("rare", "cut"), [(2, "x"), (3, "y")])
-def test_a_cut_that_costs_more_than_a_fiftieth_waits_for_those_that_cost_nothing(rare: int, cut: str):
-    # Both axes are as wide as the table. A cut of x costs the rare value; one of y costs nothing.
-    cells = {"x": ["a"] * 50 + ["b"] * (50 - rare) + ["c"] * rare, "y": [0, 1] * 50}
+def test_a_cut_that_parts_a_box_comes_before_a_cheaper_one_that_only_shrinks_it():
+    cells = {"x": ["q"] + ["p"] * 19, "y": ["a"] * 9 + ["b"] * 9 + ["c"] * 2, "z": [1] * 20}
+    texts = {name: pd.Series(cells[name], dtype="string") for name in "xy"}
+    columns = {"x": {"dtype": "text"}, "y": {"dtype": "text"}, "z": {"dtype": "integer"}}
+    table = table_of(texts | {"z": pd.Series(cells["z"], dtype="int64")}, columns)
+    flat = {name: hierarchy_of(table.schema.column(name), [(one, "*") for one in "pqabc"]) for name in "xy"}
+    release = anonymise(params(k=3, suppression_limit=1.0), table, Given(hierarchies=flat))
+    assert Counter(shown(release.table)) == {("*", "a", "1"): 9, ("p", "b", "1"): 9, ("*", "*", "*"): 2}
+
+
+def test_a_box_that_would_show_nothing_may_be_shrunk_to_a_single_part():
+    paths = [("a", "a", "*"), ("b", "b", "*")]
+    table = table_of({"x": pd.Series(["a"] * 9 + ["b"] + [None] * 5, dtype="string")}, {"x": NULLABLE})
+    tree = Given(hierarchies={"x": hierarchy_of(table.schema.column("x"), paths)})
+    with pytest.raises(GoalError, match="show nothing but"):
+        anonymise(params(k=3), table, tree)
+    release = anonymise(params(k=3, suppression_limit=0.2), table, tree)
+    assert Counter(release.table.frame["x"].fillna("-")) == {"a": 9, "-": 5, "*": 1}
+
+
+def test_a_box_that_misses_a_criterion_may_be_shrunk_to_a_single_part():
+    cells = {"x": pd.Series([1] * 6 + [2], dtype="int64"), "ill": pd.Series(["no", "yes"] * 3 + ["yes"])}
+    columns = {"x": {"dtype": "integer"}, "ill": {"dtype": "category", "values": ["no", "yes"], "role": "sensitive"}}
+    alpha = [{"name": "alpha", "alpha": 0.5, "column": "ill"}]
+    table = table_of({"x": cells["x"], "ill": cells["ill"].astype("category")}, columns)
+    release = anonymise(params(criteria=alpha, suppression_limit=0.2), table, Given())
+    assert release.table.frame["x"].tolist() == ["1"] * 6 + ["*"]
+
+
+def test_no_row_is_left_out_of_a_box_that_can_not_be_parted():
+    # Halves of halves: boxes of five, of which cuts at the median make three rows and two.
+    table = table_of({"x": pd.Series(range(5 * 2**6), dtype="int64")}, {"x": {"dtype": "integer"}})
+    for limit in (0.0, 0.3, 0.5, 1.0):
+        release = anonymise(params(k=3, suppression_limit=limit), table, Given())
+        assert (release.suppressed, release.after.classes, release.after.k) == (0, 64, 5)
+        assert release.transformation["cuts"] == {"x": 63}
+        assert release.transformation["depth"] == 6
+
+
+def test_a_larger_limit_ends_in_no_fewer_classes_on_this_table():
+    ages = np.random.default_rng(7).integers(18, 95, 600)
+    stays = np.random.default_rng(8).geometric(0.2, 600)
     table = table_of(
-        {"x": pd.Series(cells["x"], dtype="string"), "y": pd.Series(cells["y"], dtype="int64")},
-        {"x": {"dtype": "text"}, "y": {"dtype": "integer"}},
+        {"age": pd.Series(ages), "stay": pd.Series(stays), "ward": pd.Series(ages % 7, dtype="int64").astype("string")},
+        {"age": {"dtype": "integer"}, "stay": {"dtype": "integer"}, "ward": {"dtype": "text"}},
     )
-    flat = {"x": hierarchy_of(table.schema.column("x"), [(one, "*") for one in "abc"])}
-    cuts = anonymise(params(k=26, suppression_limit=0.05), table, Given(hierarchies=flat)).transformation["cuts"]
-    assert cuts == {"x": int(cut == "x"), "y": int(cut == "y")}
+    found = [anonymise(params(k=3, suppression_limit=limit), table, Given()) for limit in (0, 0.05, 0.3, 0.5, 1)]
+    reached = [(release.after.classes, release.suppressed) for release in found]
+    assert all(more >= fewer for (fewer, _), (more, _) in pairwise(reached))
+
+
+def test_a_cut_that_costs_rows_waits_for_those_that_cost_nothing():
+    # Both axes are as wide as the table. A cut of x costs the rare value; one of y, where there is one, costs nothing.
+    cells = {"x": ["a"] * 50 + ["b"] * 48 + ["c"] * 2, "y": [0, 1] * 50}
+    columns = {"x": {"dtype": "text"}, "y": {"dtype": "integer"}}
+    for halves, cut in ((1, "y"), (0, "x")):
+        ys = pd.Series(cells["y"], dtype="int64") * halves
+        table = table_of({"x": pd.Series(cells["x"], dtype="string"), "y": ys}, columns)
+        flat = {"x": hierarchy_of(table.schema.column("x"), [(one, "*") for one in "abc"])}
+        cuts = anonymise(params(k=26, suppression_limit=0.05), table, Given(hierarchies=flat)).transformation["cuts"]
+        assert cuts == {"x": int(cut == "x"), "y": int(cut == "y")}
 
 
 # What can't be done
@@ -365,6 +422,35 @@ def test_hierarchies_of_categories_and_of_distances_are_held_against_the_table_a
     with pytest.raises(DataError) as caught:
         anonymise(asked, table, Given(hierarchies=given_))
     assert [fault.place for fault in caught.value.faults] == ["column 'zip'", "column 'disease'"]
+
+
+def test_rows_whose_own_values_are_stars_are_refused_before_any_work():
+    stars = pd.Series(["*"] * 3 + ["a"] * 4 + ["b"] * 3, dtype="string")
+    table = table_of({"x": stars, "y": stars}, {"x": {"dtype": "text"}, "y": {"dtype": "text"}})
+    flat = {name: hierarchy_of(table.schema.column(name), [(one, "*") for one in "*ab"]) for name in "xy"}
+    with pytest.raises(DataError, match="3 of 10 rows would show"):
+        method.precheck(params(), table, Given(hierarchies=flat))
+    above = {name: hierarchy_of(table.schema.column(name), [("*", "a"), ("a", "a"), ("b", "b")]) for name in "xy"}
+    for known in ({}, {"x": flat["x"]}, {"x": flat["x"], "y": above["y"]}):  # beside others they may show something
+        method.precheck(params(), table, Given(hierarchies=known))
+
+
+@pytest.mark.parametrize(
+    ("stars", "others", "column"),
+    [
+        (3, ["1", "1", "1", "2", "2"], {"dtype": "text"}),  # another column shows something
+        (3, [1, 1, 1, 2, 2], {"dtype": "integer"}),
+        (5, ["*"] * 5, {"dtype": "text"}),  # all are alike: one class
+        (3, ["*"] * 5, {"dtype": "category", "values": ["*"]}),  # declared: a value as any other
+    ],
+)
+def test_stars_that_nobody_takes_for_suppressed_rows_are_not_refused(stars: int, others: list[Any], column: Any):
+    cells = {"x": pd.Series(["*"] * stars + ["a"] * (5 - stars), dtype="string"), "y": pd.Series(others)}
+    if column["dtype"] != "integer":
+        cells["y"] = cells["y"].astype("category" if "values" in column else "string")
+    table = table_of(cells, {"x": {"dtype": "text"}, "y": column})
+    known = {name: hierarchy_of(table.schema.column(name), [(one, "*") for one in "*a12"]) for name in "xy"}
+    method.precheck(params(), table, Given(hierarchies=known))
 
 
 def test_a_cut_that_nobody_checked_never_gets_out(make: Make, monkeypatch: pytest.MonkeyPatch):
@@ -493,7 +579,7 @@ def test_dtypes_that_know_no_missing_cells_stay():
 
 
 def test_a_mask_that_is_forgotten_publishes_no_label_of_another_class(monkeypatch: pytest.MonkeyPatch, make: Make):
-    table = make({"age": [1, 2, 3, 90, 91], "zip": ["01001", "01001", "01001", "99999", "99999"]})
+    table = make({"age": [30] * 8, "zip": ["01001"] * 3 + ["01002"] * 3 + ["99999"] * 2})
     asked = params(k=3, suppression_limit=0.4)
     paths = hierarchies_of(table.schema, "zip")
     plain = anonymise(asked, table, Given(hierarchies=paths))

@@ -1,3 +1,4 @@
+from collections import Counter
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -119,3 +120,24 @@ def test_rows_of_classes_that_miss_a_requirement_are_suppressed(drawn: Drawn):
     members = {one: [value for other, value in zip(classes, values, strict=True) if other == one] for one in classes}
     bad = [len(members[one]) < 2 or len(set(members[one])) < 2 for one in classes]
     assert searched(*drawn)[-1] == bad
+
+
+def test_tuples_and_values_are_told_apart_where_their_numbers_together_pass_64_bits():
+    draw = np.random.default_rng(2)
+    columns = [draw.integers(0, 8, 60).astype(np.int8) for _ in range(20)]  # 8**20 = 2**60 tuples, times 16 values
+    columns[0][:2] = 7
+    values = draw.integers(0, 16, 60)
+    for column in columns:
+        column[30:] = column[:30]  # each tuple twice
+        column[-1] = 7
+    asked = [Requirement("l_distinct", "ill", 2.0, values, 16, distinct, absorbing=True)]
+    found = collapse([dimension(ladder(one, 8)) for one in columns], asked)
+    pairs = found.counts[0]
+    assert pairs is not None
+    told = {
+        (*(int(codes[tuple_]) for codes in found.codes), int(value)): int(count)
+        for tuple_, value, count in zip(pairs.classes, pairs.codes, pairs.counts, strict=True)
+    }
+    assert told == Counter(
+        (*(int(cell) for cell in row), int(value)) for *row, value in zip(*columns, values, strict=True)
+    )

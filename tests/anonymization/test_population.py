@@ -1,6 +1,7 @@
 """The population: read as the table is, and looked up by what rows show, against a plain count."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -192,7 +193,27 @@ class TestReading:
         assert "xyzzy" not in str(caught.value)
 
     def test_a_file_that_is_not_there_is_refused(self, tmp_path: Path):
-        with pytest.raises(DataError, match=r"people\.csv"):
+        for source in (Csv(path="t.csv"), Hospitals()):
+            with pytest.raises(DataError, match=r"people\.csv") as caught:
+                read_population(schema_of(population={"path": "people.csv"}), source, tmp_path)
+            assert "set dataset.population.path to an existing file" in str(caught.value)
+            assert "dataset.source" not in str(caught.value)
+
+    def test_what_mends_the_file_is_named_and_not_what_mends_the_dataset_s_own(self, tmp_path: Path):
+        schema = schema_of(population={"path": "people.csv"})
+        for content in (b"PAR1", b"town,age\n\xff,1\n", b"town,age\na\n"):
+            (tmp_path / "people.csv").write_bytes(content)
+            with pytest.raises(DataError) as caught:
+                read_population(schema, Hospitals(), tmp_path)
+            assert "dataset.source" not in str(caught.value)
+            assert "commas, UTF-8 and decimal points" in str(caught.value)
+            with pytest.raises(DataError) as caught:
+                read_population(schema, Csv(path="t.csv"), tmp_path)
+            assert "dataset.source.name" not in str(caught.value)
+
+    def test_a_named_pipe_is_not_waited_for(self, tmp_path: Path):
+        os.mkfifo(tmp_path / "people.csv")
+        with pytest.raises(DataError, match="is no regular file"):
             read_population(schema_of(population={"path": "people.csv"}), Csv(path="t.csv"), tmp_path)
 
     def test_a_size_is_no_file(self, tmp_path: Path):

@@ -164,6 +164,40 @@ def test_all_columns_whose_sets_are_too_long_are_told_at_once(
     assert [fault.place for fault in caught.value.faults] == ["column 'one'", "column 'two'"]
 
 
+def test_where_all_rows_show_nothing_none_is_suppressed_and_the_facts_say_so_too() -> None:
+    table = table_of([("a", "b", "x")] + [("c", "b", "y")] * 3 + [("d", "b", "y")] * 3)
+    paths = [("a", "some", "*"), ("c", "*", "*"), ("d", "*", "*")]
+    trees = {"one": paths, "two": [("b", "*")]}
+    given_ = Given(hierarchies={name: hierarchy_of(table.schema.column(name), tree) for name, tree in trees.items()})
+    levels = {"one": {"min": 1, "max": 1}, "two": {"min": 1}}
+    release = lattice(Lattice.model_validate({"k": 2, "suppression_limit": 0.5, "levels": levels}), table, given_)
+    assert set(release.table.frame[["one", "two"]].to_numpy().ravel()) == {"*"}
+    assert (release.suppressed, release.transformation["suppressed"], release.after.k) == (0, 0, 7)
+
+
+@pytest.mark.parametrize("form", ["%Y-%d-%m", "%d/%m/%Y", None])
+def test_dates_are_unchanged_where_the_release_shows_the_same_day(form: str | None) -> None:
+    seen = {"dtype": "date", "role": "quasi_identifier", "format": form}
+    schema = DatasetSchema.model_validate({"name": "made", "source": {"name": "none"}, "columns": {"seen": seen}})
+    days = pd.DataFrame({"seen": pd.to_datetime(["2020-01-02", "2020-03-04", "2020-05-06", "2020-07-08"])})
+    shown = pd.DataFrame({"seen": pd.array(["2020-01-02", "2020-03-04", "2020-05-06", "*"], dtype="string")})
+    after = encode(shown, [schema.column("seen").model_copy(update={"dtype": "text", "format": None})])
+    assert cells_changed(after, days, schema) == {"seen": 0.25}
+
+
+def test_moments_with_a_zone_are_unchanged_where_the_release_shows_the_same_moment() -> None:
+    seen = {"dtype": "datetime", "role": "quasi_identifier"}
+    schema = DatasetSchema.model_validate({"name": "made", "source": {"name": "none"}, "columns": {"seen": seen}})
+    moments = pd.to_datetime(["2020-01-02 03:04", "2020-03-04 05:06"]).tz_localize("UTC")
+    before = pd.DataFrame({"seen": moments.as_unit("us")})
+    after = encode(before.assign(seen=before["seen"].iloc[::-1].array), [schema.column("seen")])
+    assert cells_changed(after, before, schema) == {"seen": 1.0}
+    assert cells_changed(encode(before, [schema.column("seen")]), before, schema) == {"seen": 0.0}
+    words = pd.DataFrame({"seen": pd.array(["2020-01-02T03:04:00Z", "*"], dtype="string")})
+    text = schema.column("seen").model_copy(update={"dtype": "text"})
+    assert cells_changed(encode(words, [text]), before, schema) == {"seen": 0.5}
+
+
 def test_a_missing_cell_is_no_zero() -> None:
     column = {"age": {"dtype": "integer", "role": "quasi_identifier", "nullable": True}}
     schema = DatasetSchema.model_validate({"name": "made", "source": {"name": "none"}, "columns": column})

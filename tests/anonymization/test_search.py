@@ -327,11 +327,11 @@ def test_what_is_not_monotone_condemns_nothing():
     plain = Plain(cells, [[[0, 1, 2], [0, 0, 1], [0, 0, 0]]], [[3, 2, 0]])
     skip = {"name": "delta_disclosure", "delta": 0.5, "column": "ill", "absent": "skip"}
     search = search_of(plain, Lattice.model_validate({"k": 2, "criteria": [skip]}))
-    look, tried = search.look((1,))
+    look, _ = search.look((1,))
     assert (look.fits, look.missed) == (False, (0, 40))
-    assert not search.condemns(look, tried)
+    assert not look.condemns
     exact(search)
     assert answer(search) == ((0,), 0.0, 0)
     strict = {**skip, "absent": "strict"}
     search = search_of(plain, Lattice.model_validate({"k": 2, "criteria": [strict]}))
-    assert search.condemns(*search.look((1,)))
+    assert search.look((1,))[0].condemns

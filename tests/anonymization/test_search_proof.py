@@ -18,7 +18,7 @@ from components.anonymization.criteria.requirements import required
 from components.anonymization.declarations import Lattice
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.hierarchies.sources import load
-from components.anonymization.lattice.bounded import descend
+from components.anonymization.lattice.bounded import bounded
 from components.anonymization.lattice.budget import Budget
 from components.anonymization.lattice.collapsing import collapse
 from components.anonymization.lattice.quality import quality
@@ -268,23 +268,31 @@ def test_a_search_that_is_stopped_proves_no_more_than_is_true_and_says_what_is_l
         search = plain.search()
         known = {node.levels: node for node in plain.nodes()}
         best = by_rule([node for node in known.values() if node.suppressed <= search.allowed])
-        proof = exact(search, Budget(1 + seed % 12, 1e9))
-        for further in (False, True):
+        least = np.inf if best is None else best.value
+        proof = exact(search, Budget(1 + seed % 20, 1e9))
+        for further in (0, 1 + seed % 23, 1000):
+            before = len(search.looks)
             if further:
-                descend(search, Budget(20, 1e9, before=len(search.looks)))
-                proof.settle(search)
-            least = np.inf if best is None else best.value
+                ending = bounded(search, Budget(further, 1e9, before=before), proof.bound)
+                proof.settle(search, ending.bound, closed=not ending.limit)
+                assert ending.lower_bound(search) <= least + 1e-9 * max(least, 1.0), seed
+                assert proof.lower_bound(search) > -np.inf, seed
+                assert len(search.looks) <= before + further + 1, seed
             assert proof.lower_bound(search) <= least + 1e-9 * max(least, 1.0), seed
-            assert proof.lower_bound(search) > -np.inf, seed
             assert search.best >= least - 1e-9 * max(least, 1.0), seed
+            assert (proof.bound[proof.live] <= search.limit).all(), seed
             for levels, node in known.items():
                 if proof.live[levels] or node.suppressed > search.allowed:
                     continue  # all others were tried, or are no better than what was found
                 assert node.value >= search.best - 1e-9 * max(search.best, 1.0), (seed, node)
+            assert len({look.levels for look in search.looks}) == len(search.looks), seed
             for number, look in enumerate(search.looks):
                 assert proof.trial[look.levels] == number, seed
-            if not proof.limit:
-                chosen = search.chosen()
-                assert (chosen and chosen.levels) == (best and best.levels), seed
-        stopped += bool(proof.limit)
+            if proof.limit:
+                stopped += 1
+                continue
+            chosen = search.chosen()
+            assert (chosen and chosen.levels) == (best and best.levels), seed
+            break
+        assert not proof.limit, seed
     assert stopped > 10

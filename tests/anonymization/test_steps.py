@@ -111,6 +111,8 @@ def test_what_a_model_sees_is_told_by_the_release(cells: list[int | None], botto
     [
         ([1, None], "Int64", {"dtype": "integer", "min": 10, "max": 21}, 15),
         ([1, 2], "int64", {"dtype": "integer"}, 0),
+        ([1, 2], "int64", {"dtype": "integer", "min": 0, "max": 1e300}, 2**62 - 1),
+        ([2, 3], "int64", {"dtype": "integer", "min": 2, "max": 5.5}, 3),
         ([1.0, 2.0], "float64", {"dtype": "number", "min": 1, "max": 2}, 1.5),
         ([1.0, 2.0], "float64", {"dtype": "number", "min": 1}, 1.0),
         (
@@ -159,6 +161,8 @@ def test_microaggregated_rows_are_alike_where_their_values_are():
 def faults(steps: list[dict[str, Any]]) -> list[str]:
     columns = {
         "age": {"dtype": "integer", "role": "quasi_identifier", "min": 0, "max": 120},
+        "visits": {"dtype": "integer", "role": "quasi_identifier", "min": 0.5, "max": 1e300},
+        "seen": {"dtype": "datetime", "role": "quasi_identifier"},
         "born": {"dtype": "date", "role": "quasi_identifier", "min": "1900-01-01"},
         "kind": {"dtype": "ordered", "values": KINDS, "role": "quasi_identifier"},
         "zip": {"dtype": "text", "role": "quasi_identifier", "hierarchy": "zip.csv"},
@@ -183,12 +187,20 @@ def faults(steps: list[dict[str, Any]]) -> list[str]:
         ({"name": "top_bottom", "columns": ["age"], "bottom": 20, "top": 20}, "bottom is not below top"),
         ({"name": "top_bottom", "columns": ["age"], "top": 130}, "steps.0.top: lies outside the domain"),
         ({"name": "top_bottom", "columns": ["age"], "top": 20.5}, "a whole number is needed"),
+        ({"name": "top_bottom", "columns": ["visits"], "top": 1e300}, "outside what whole numbers hold"),
+        ({"name": "top_bottom", "columns": ["visits"], "top": 2.0**63}, "outside what whole numbers hold"),
+        ({"name": "top_bottom", "columns": ["visits"], "bottom": -1e300}, "outside what whole numbers hold"),
+        ({"name": "top_bottom", "columns": ["visits"], "top": 1e20}, "steps.0.top: is no value of column 'visits'"),
+        ({"name": "top_bottom", "columns": ["born"], "top": "20000-01-01"}, "an ISO 8601 date or time in quotes"),
+        ({"name": "top_bottom", "columns": ["seen"], "top": "9999-12-31T23:00:00-05:00"}, "in the years 1 to 9999"),
+        ({"name": "top_bottom", "columns": ["seen"], "bottom": "0001-01-01T00:00:00+05:00"}, "years 1 to 9999"),
         ({"name": "top_bottom", "columns": ["age"], "top": "20"}, "a finite number is needed"),
         ({"name": "top_bottom", "columns": ["born"], "bottom": 1950}, "an ISO 8601 date or time in quotes is needed"),
         ({"name": "top_bottom", "columns": ["born"], "bottom": "1850-01-01"}, "outside the domain of column 'born'"),
         ({"name": "top_bottom", "columns": ["kind"], "top": "highest"}, "one of the column's declared values"),
         ({"name": "top_bottom", "columns": ["zip"], "top": "9"}, "'zip' is a text column, which has neither top"),
-        ({"name": "microaggregate", "columns": ["zip", "age"]}, "'zip' is a text column, which can't be averaged"),
+        ({"name": "microaggregate", "columns": ["zip", "age"]}, "'zip' is a text column, whose values have no order"),
+        ({"name": "microaggregate", "columns": ["kind"]}, "'kind' is ordered, and has no mean"),
         ({"name": "microaggregate", "columns": ["hot_a", "hot_b"]}, "one of the one-hot columns of a group"),
         ({"name": "lattice", "columns": ["age", "zip"]}, "'age' is a column without a hierarchy"),
         ({"name": "generalise", "columns": ["age"], "level": 1}, "the step generalise climbs a hierarchy"),
@@ -217,7 +229,7 @@ def test_a_column_is_recoded_once():
 
 
 def test_not_every_column_may_be_suppressed():
-    every = ["age", "born", "kind", "zip", "hot_a", "hot_b"]
+    every = ["age", "visits", "seen", "born", "kind", "zip", "hot_a", "hot_b"]
     (said,) = faults([{"name": "suppress", "columns": every}])
     assert "every quasi-identifier is suppressed" in said
     assert not faults([{"name": "suppress", "columns": every[1:]}])

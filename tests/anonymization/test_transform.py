@@ -1,6 +1,7 @@
 """Agreed transformations: the same release on the same table, the criteria measured anew on another, or a refusal."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -522,6 +523,12 @@ def test_what_is_no_transformation_is_refused(site: Site, text: str, words: str)
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(ConfigurationError, match=r"anonymization\.path"):
         read_agreement(path, tmp_path)
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigurationError, match=r"'pipe': is no regular file"):
+        read_agreement("pipe", tmp_path)
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:

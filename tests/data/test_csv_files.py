@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +217,9 @@ def test_wide_encodings_are_told_apart(csv_faults: Any, read_csv: Any, encoding:
 
 def test_places_without_a_file(tmp_path: Path, make_schema: Any) -> None:
     schema = make_schema(AGE_SEX)
-    for path, problem in {"nothing.csv": "not found", ".": "is a folder"}.items():
+    os.mkfifo(tmp_path / "pipe")
+    problems = {"nothing.csv": "not found", "a\0b": "not found", ".": "is a folder", "pipe": "is no regular file"}
+    for path, problem in (problems | {"x" * 300: "can't be read: File name too long"}).items():
         with pytest.raises(DataError, match=problem):
             read(schema, Csv(path=path), tmp_path)
         with pytest.raises(DataError, match=problem):

@@ -1,12 +1,13 @@
-"""What a run warns of: values that classes give away, and persons whom linked rows tell apart."""
+"""What a run says of a release: what it warns of, what its search chose and lost, and what was proved."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from components.anonymization import measure
-from runner.facts import disclosures, privacy_metrics
+from runner.facts import disclosures, privacy_metrics, search_lines
 from schemas.dataset import DatasetSchema
 
 COLUMNS = {
@@ -56,3 +57,38 @@ def test_the_figures_stand_in_metrics():
     frame = pd.DataFrame({"who": list("aab"), "age": list("121"), "ill": list("xyx")}, dtype="string")
     told = {row.metric: row.value for row in privacy_metrics(measure(frame, schema), "after")}
     assert (told["k_linked"], told["linked_alone"], told["alpha_persons"]) == (1, pytest.approx(1.0), 1.0)
+
+
+def lines(
+    model: str, value: float | None, *, rounds: int = 1, bound: float | None = None, **search: Any
+) -> list[tuple[str, str]]:
+    said = {
+        "levels": [{"age": 2, "sex": 0}] * rounds,
+        "quality": {"model": model, "value": value},
+        "loss": 0.25,
+        "searches": [{"nodes": 1200, "tried": 50, "proved": True, "lower_bound": bound, **search}] * rounds,
+    }
+    release: Any = SimpleNamespace(transformation=said)
+    return search_lines(release)
+
+
+def test_what_a_search_chose_and_lost_is_said_in_the_terms_of_its_model():
+    levels = ("levels", "age 2, sex 0")
+    assert lines("loss", 0.5) == [levels, ("loss", "0.5000 (proved best of 1,200)")]
+    assert lines("precision", 0.5) == [levels, ("quality", "1 - precision 0.5000 (proved best of 1,200)")]
+    assert lines("discernibility", 26600.0) == [levels, ("quality", "discernibility 26600.0000 (proved best of 1,200)")]
+
+
+def test_a_bound_is_never_rounded_up_and_left_out_where_there_is_none():
+    assert lines("loss", 0.5, proved=False, bound=0.04029)[1] == (
+        "loss",
+        "0.5000 (best of 50 tried of 1,200; proved: none below 0.0402)",
+    )
+    assert lines("loss", 0.5, proved=False)[1] == ("loss", "0.5000 (best of 50 tried of 1,200)")
+
+
+def test_local_recoding_tells_its_first_levels_how_many_more_and_the_loss_of_the_whole():
+    assert lines("entropy", None, rounds=3, proved=False, bound=0.1) == [
+        ("levels", "age 2, sex 0; 2 more for the rows that these levels suppress"),
+        ("loss", "0.2500 (first levels: best of 50 tried of 1,200; proved: none below 0.1000 by entropy)"),
+    ]

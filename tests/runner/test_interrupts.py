@@ -1,11 +1,15 @@
 import os
 import signal
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from runner import interrupts
-from runner.interrupts import SIGNALS, Interrupts, interruptible
+from runner.interrupts import SIGNALS, Interrupts, heeded, interruptible
+from runner.outcome import INTERRUPTED, guarded
+from schemas.faults import ConfigurationError, Fault
 
 
 @pytest.fixture
@@ -87,3 +91,75 @@ def test_outside_the_main_thread_the_block_runs_as_it_is():
     thread.start()
     thread.join()
     assert ran == [signal.getsignal(signal.SIGINT)]
+
+
+def swallowed() -> int:
+    """Do what libraries that call back from compiled code do with an exception that is none of theirs."""
+    with suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+    return 0
+
+
+def translated() -> int:
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ConfigurationError(Fault("place", "made of a signal")) from None
+    return 0
+
+
+@pytest.mark.parametrize("act", [swallowed, translated])
+def test_whatever_is_made_of_a_signal_a_command_ends_as_interrupted(
+    act: Callable[[], int], capsys: pytest.CaptureFixture[str]
+):
+    assert guarded(act) == INTERRUPTED
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_swallowed_signal_keeps_the_next_passage_from_beginning():
+    begun = []
+
+    def body(held: Interrupts) -> None:
+        swallowed()
+        with held.heeded():
+            begun.append("passage")
+
+    with interruptible() as held, pytest.raises(KeyboardInterrupt):
+        body(held)
+    assert begun == []
+
+
+def test_a_signal_is_answered_once(capsys: pytest.CaptureFixture[str]):
+    assert guarded(lambda: guarded(swallowed)) == INTERRUPTED
+    assert guarded(lambda: 0) == 0
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_blocks_within_a_block_share_its_memory():
+    before = signal.getsignal(signal.SIGINT)
+    with interruptible() as outer:
+        with pytest.raises(KeyboardInterrupt), heeded():
+            swallowed()
+        with interruptible() as inner:
+            assert inner is outer
+        assert signal.getsignal(signal.SIGINT) == outer.arrived
+    assert signal.getsignal(signal.SIGINT) == before
+    with heeded():  # and what comes after starts without it
+        pass
+
+
+def test_an_error_of_its_own_passes():
+    with pytest.raises(ZeroDivisionError), heeded():
+        raise ZeroDivisionError
+
+
+def test_a_process_that_has_its_exit_code_only_leaves():
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    try:
+        with interruptible() as held:
+            held.over = True
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from schemas.base import Contract
 
@@ -98,3 +98,13 @@ Criterion = Annotated[
     K | LDistinct | LEntropy | LRecursive | Alpha | T | Beta | BetaEnhanced | DeltaDisclosure | KMap,
     Field(discriminator="name"),
 ]
+
+
+def takes(criterion: Criterion, parameter: str, limit: float) -> bool:
+    """Tell whether a configuration takes another limit for a criterion."""
+    given = int(limit) if float(limit).is_integer() else limit  # 2.0 is no whole number to a declaration
+    try:
+        type(criterion).model_validate({**criterion.model_dump(), parameter: given})
+    except ValidationError:
+        return False
+    return True

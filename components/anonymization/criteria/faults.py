@@ -1,7 +1,5 @@
 """What can be wrong with a criterion once the table is at hand, in sentences."""
 
-import math
-
 from components.anonymization.criteria.declarations import OnColumn, T
 from components.anonymization.criteria.scores import natural_distance
 from components.anonymization.criteria.sensitive import Rows
@@ -12,11 +10,6 @@ from schemas.faults import Fault
 def place_of(name: str, column: str) -> str:
     """Return how messages call a criterion."""
     return f"anonymization.criteria, {name}" + (f" on column '{column}'" if column else "")
-
-
-def figure_text(figure: float) -> str:
-    """Return a figure as messages show it."""
-    return "infinite" if math.isinf(figure) else f"{figure:.6g}"
 
 
 def fault_of(criterion: OnColumn, number: int, column: str, rows: Rows, hierarchy: Hierarchy | None) -> Fault | None:
@@ -56,9 +49,8 @@ def fault_of_population(number: int, rows: Rows, *, counted: bool) -> Fault | No
         return None
     return Fault(
         place=f"anonymization.criteria.{number}",
-        problem="k_map is asked for, and this method counts no population",
-        allowed="dataset.population.size, for an estimate; or a population table and anonymization=lattice",
-        remedy="declare dataset.population.size, or choose another method",
+        problem="k_map is asked for, and this method counts no population table",
+        remedy="choose anonymization=lattice, or declare dataset.population.size for an estimate",
     )
 
 

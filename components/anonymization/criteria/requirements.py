@@ -6,14 +6,23 @@ from typing import Any, Literal
 
 import numpy as np
 
-from components.anonymization.criteria.declarations import Criterion, DeltaDisclosure, K, KMap, LDistinct, OnColumn, T
+from components.anonymization.criteria.declarations import (
+    Criterion,
+    DeltaDisclosure,
+    K,
+    KMap,
+    LDistinct,
+    OnColumn,
+    T,
+    takes,
+)
 from components.anonymization.criteria.faults import (
     fault_of,
     fault_of_population,
-    figure_text,
     place_of,
     too_small_a_population,
 )
+from components.anonymization.criteria.figures import TOLERANCE, bound_text, figure_text, limit_text
 from components.anonymization.criteria.scores import Score, beside, natural_distance, score_of
 from components.anonymization.criteria.sensitive import Rows, Values, rows_of
 from components.anonymization.declarations import Method
@@ -24,9 +33,6 @@ from components.data.table import Table
 from schemas.faults import ConfigurationError, DataError, Fault, GoalError
 
 Sense = Literal["at least", "at most", "below"]
-TOLERANCE = 1e-9
-"""Figures that differ by no more count as equal: so much is left to rounding."""
-
 _KINDS: dict[str, tuple[str, Sense]] = {
     "k": ("k", "at least"),
     "l_distinct": ("l", "at least"),
@@ -171,13 +177,18 @@ class Requirement:
                 remedy="lower k or bring more rows",
             )
         side = {"at least": "at most", "at most": "at least", "below": "more than"}[self.sense]
-        endless = np.isinf(reached)
+        bound = bound_text(reached, up=self.sense != "at least", admits=self._admits)
         return Fault(
             place=place_of(self.name, self.column),
-            problem=f"asks for {self.asked:g}; the whole table as one class reaches {figure_text(reached)}",
-            allowed="no limit can be met" if endless else f"{side} {figure_text(reached)} can be reached on these rows",
-            remedy="leave the criterion out or bring more rows" if endless else "change the limit or bring more rows",
+            problem=f"asks for {limit_text(self.asked)}; "
+            f"the whole table as one class reaches {figure_text(reached, self.asked)}",
+            allowed=f"{side} {bound} can be reached on these rows" if bound else "no limit can be met",
+            remedy="change the limit or bring more rows" if bound else "leave the criterion out or bring more rows",
         )
+
+    def _admits(self, limit: float) -> bool:
+        """Tell whether a configuration takes a limit, or, where the limit itself won't do, one beyond it."""
+        return self.criterion is None or self.sense == "below" or takes(self.criterion, self.parameter, limit)
 
 
 def least_k(params: Method) -> int:

@@ -18,6 +18,8 @@ _DASH = rf"^(?P<low>{_NUMBER})\s*(?:-|–|—|\.\.|to)\s*(?P<high>{_NUMBER})$"  
 _ONE_SIDED = rf"^(?P<sign><=|>=|<|>|≤|≥)\s*(?P<end>{_NUMBER})$"
 _AND_MORE = rf"^(?P<end>{_NUMBER})\s*\+$"
 _WORD = re.compile(r"[^\W\d_]{5,}")
+_LONGEST = 200
+"""Characters of a label that is still held against others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +110,12 @@ def lookalikes(labels: TextArray) -> list[tuple[str, str]]:
     Notes
     -----
     Two words are one edit apart when they agree after a letter of one, or the letter at one place of both, is taken
-    away: labels that share such a form are paired, so that the cost is that of the letters and not of all pairs.
+    away: labels that share such a form are paired, so that the cost is that of the letters and not of all pairs. It
+    grows with the square of a label's length: labels of more than 200 characters are not looked at.
     """
-    worded = labels[np.asarray(pc.match_substring_regex(pa.array(labels, pa.string()), r"\pL{5}"))]
+    texts = pa.array(labels, pa.string())
+    short = np.asarray(pc.utf8_length(texts)) <= _LONGEST
+    worded = labels[short & np.asarray(pc.match_substring_regex(texts, r"\pL{5}"))]
     whole: dict[str, list[str]] = defaultdict(list)
     for label in worded:
         whole[" ".join(label.casefold().split())].append(label)

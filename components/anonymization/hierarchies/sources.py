@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.hierarchies.files import not_found, read_columns
+from components.anonymization.hierarchies.files import absent, read_columns
 from components.anonymization.hierarchies.functions import declared_domain, n_levels, ruled_levels
 from components.anonymization.hierarchies.hierarchy import Hierarchy
 from components.anonymization.hierarchies.keys import reading_rules
@@ -87,9 +87,8 @@ def hierarchy_of(column: Column, rows: Sequence[Sequence[str]], rules: Rules | N
 def _absent(column: Column, folder: Path) -> list[Fault]:
     """Say that the file of a hierarchy isn't there, where it is one."""
     declared = column.hierarchy
-    if not isinstance(declared, CsvHierarchy) or (folder / declared.path).exists():
-        return []
-    return [not_found(folder / declared.path, _place(column, declared))]
+    fault = absent(folder / declared.path, _place(column, declared)) if isinstance(declared, CsvHierarchy) else None
+    return [] if fault is None else [fault]
 
 
 def _place(column: Column, declared: CsvHierarchy) -> str:

@@ -49,39 +49,47 @@ class Stopped:
 class _Trials:
     """Trials of single nodes, none of them twice.
 
-    Of nodes that were tried before it is no longer known what they tell of others: nothing is made of that.
+    Parameters
+    ----------
+    search : Search
+    bounds : ndarray of float, shape of the lattice, optional
+        Where nodes were tried before: what is known of the loss of each and of those above it.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, bounds: FloatArray | None = None) -> None:
         self.search = search
         self.shape = search.space.shape
-        self._known: dict[LevelVector, tuple[Look, bool, float]] = {
-            look.levels: (look, False, -np.inf) for look in search.looks
-        }
+        self._known: dict[LevelVector, tuple[Look, float]] = {}
+        if bounds is not None:
+            self._known = {look.levels: (look, float(bounds[look.levels])) for look in search.looks}
 
-    def look(self, levels: LevelVector) -> tuple[Look, bool, float]:
-        """Return what a node comes to, whether it condemns those below it, and what those above it lose at least."""
+    def look(self, levels: LevelVector) -> tuple[Look, float]:
+        """Return what a node comes to, and what those above it lose at least."""
         if levels not in self._known:
             look, tried = self.search.look(levels)
-            self._known[levels] = (look, self.search.condemns(look, tried), self.search.model.floor(tried))
+            self._known[levels] = (look, self.search.model.floor(tried))
         return self._known[levels]
 
     def bound(self, lowest: LevelVector) -> float:
         """Return what every node from `lowest` upwards loses at least."""
         model = self.search.model
-        return model.bound(lowest) if isinstance(model, Separable) else self.look(lowest)[2]
+        return model.bound(lowest) if isinstance(model, Separable) else self.look(lowest)[1]
 
 
-def bounded(search: Search, budget: Budget) -> Stopped:
-    """Search within a budget; ``search.chosen()`` is the best node found, or None."""
-    trials = _Trials(search)
+def bounded(search: Search, budget: Budget, bounds: FloatArray | None = None) -> Stopped:
+    """Search within a budget; ``search.chosen()`` is the best node found, or None.
+
+    Parameters
+    ----------
+    search : Search
+    budget : Budget
+    bounds : ndarray of float, shape of the lattice, optional
+        Of a proof that was stopped, whose trials are not made again: by a model that looks at classes, what each node
+        and those above it lose at least.
+    """
+    trials = _Trials(search, bounds)
     _descend(trials, budget)
     return _narrow(trials, budget)
-
-
-def descend(search: Search, budget: Budget) -> None:
-    """Look for a better node than those that were tried, within half of a budget and without any proof."""
-    _descend(_Trials(search), budget)
 
 
 def _descend(trials: _Trials, budget: Budget) -> None:
@@ -156,8 +164,7 @@ def _narrow(trials: _Trials, budget: Budget) -> Stopped:
         if limit:
             return Stopped(bound, f"bounded_{limit}")
         heapq.heappop(open_)
-        _, condemns, _ = trials.look(high)
-        if condemns or low == high:
+        if trials.look(high)[0].condemns or low == high:
             continue
         for part in _halves(trials, low, high):
             part_bound = max(bound, trials.bound(part[0]))

@@ -28,6 +28,11 @@ class Budget:
         """Start the clock."""
         self.start = self.clock()
 
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return max(self.start + self.seconds - self.clock(), 0.0)
+
     def spent(self, trials: int, share: float = 1.0) -> str:
         """Return the limit that a share of the budget has reached: ``nodes``, ``seconds`` or nothing.
 

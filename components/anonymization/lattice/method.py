@@ -15,17 +15,18 @@ import numpy as np
 import pandas as pd
 
 from components.anonymization.criteria.faults import place_of
+from components.anonymization.criteria.figures import limit_text
 from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
 from components.anonymization.declarations import Lattice, LatticeOptions
 from components.anonymization.hierarchies.hierarchy import Ladder, changed_on, climb
-from components.anonymization.lattice.bounded import bounded, descend
+from components.anonymization.lattice.bounded import Stopped, bounded
 from components.anonymization.lattice.budget import Budget
 from components.anonymization.lattice.collapsing import collapse, row_classes, suppressed_rows
 from components.anonymization.lattice.options import is_exact, refuse_misfits, refuse_options
 from components.anonymization.lattice.population_search import Crowd, counts_population, crowd, on_population
 from components.anonymization.lattice.quality import Separable, quality
 from components.anonymization.lattice.recoding import Recoded
-from components.anonymization.lattice.search import Search, exact
+from components.anonymization.lattice.search import Proof, Search, exact
 from components.anonymization.lattice.search_record import Ending, absolute, node_table, summary, warnings_of
 from components.anonymization.lattice.space import Dimension, Space, dimension, is_held
 from components.anonymization.measurement import measure_classes
@@ -36,7 +37,7 @@ from components.anonymization.release import Given, Release
 from components.anonymization.suppression import allowed_rows, published_by_rest, suppress
 from components.anonymization.transform.agreeing import agreed_levels
 from components.anonymization.transform.seen import full_domain, learned_from
-from components.classes.coding import BoolArray, IntArray, encode
+from components.classes.coding import BoolArray, FloatArray, IntArray, encode
 from components.data.table import Table
 from schemas.faults import Fault, GoalError
 
@@ -194,7 +195,8 @@ def search_columns(
     dimensions = [_dimension(params, ladder) for ladder in (ladders if people is None else people.ladders)]
     allowed = min(allowed_rows(suppression_limit, rows), rows - 1)
     space = collapse(dimensions, requirements, population=people)
-    search, ending = _search(params, space, allowed)
+    clock = _Clock(params.exact_seconds, params.bounded_seconds)
+    search, ending = _search(params, space, allowed, clock)
     best = search.chosen()
     if best is None:
         raise _refusal(search, ending, suppression_limit, people)
@@ -202,7 +204,7 @@ def search_columns(
     gone = suppressed_rows(search.space, search.space.attempt(best.levels))
     rounds = [(search, ending)]
     while params.local_recoding and gone.any():
-        inner = _search(params, collapse(dimensions, requirements, gone), int(np.count_nonzero(gone)) - 1)
+        inner = _search(params, collapse(dimensions, requirements, gone), int(np.count_nonzero(gone)) - 1, clock)
         left = _recode(recoded, inner[0], gone)
         if left is None:
             break
@@ -211,15 +213,35 @@ def search_columns(
     return _found(params, recoded, gone, rounds)
 
 
-def _search(params: LatticeOptions, space: Space, allowed: int) -> tuple[Search, Ending]:
+@dataclass(slots=True)
+class _Clock:
+    """The seconds that the rounds of a search have in common."""
+
+    exact: float
+    bounded: float
+
+    def exact_search(self, search: Search) -> Proof:
+        budget = Budget(inf, self.exact)
+        proof = exact(search, budget)
+        self.exact = budget.left
+        return proof
+
+    def bounded_search(self, search: Search, nodes: int, bounds: FloatArray | None = None) -> Stopped:
+        budget = Budget(nodes, self.bounded, before=len(search.looks))
+        stopped = bounded(search, budget, bounds)
+        self.bounded = budget.left
+        return stopped
+
+
+def _search(params: LatticeOptions, space: Space, allowed: int, clock: _Clock) -> tuple[Search, Ending]:
     """Search until the optimum is proved, as far as that may go; beyond, try to come by a good node."""
     search = Search(space, quality(params, space), allowed)
     if not is_exact(params, space.shape):
-        return search, bounded(search, Budget(params.bounded_nodes, params.bounded_seconds))
-    proof = exact(search, Budget(inf, params.exact_seconds))
+        return search, clock.bounded_search(search, params.bounded_nodes)
+    proof = clock.exact_search(search)
     if proof.limit:
-        descend(search, Budget(params.bounded_nodes, params.bounded_seconds, before=len(search.looks)))
-        proof.settle(search)
+        stopped = clock.bounded_search(search, params.bounded_nodes, proof.bound)
+        proof.settle(search, stopped.bound, closed=not stopped.limit)
     return search, proof
 
 
@@ -264,7 +286,9 @@ def _refusal(search: Search, ending: Ending, limit: float, people: Crowd | None)
     ]
     for one, missed in zip(space.requirements, least.missed, strict=True):
         if people is not None and one.name == "k_map" and missed:
-            said = f"asks for {one.asked:g} persons of the population; {missed} rows are in classes that miss it"
+            said = (
+                f"asks for {limit_text(one.asked)} persons of the population; {missed} rows are in classes that miss it"
+            )
             faults.append(Fault(place_of(one.name, one.column), said))
     on_rows = [one for one in space.requirements if people is None or one.name != "k_map"]
     try:
@@ -282,11 +306,13 @@ def _found(params: LatticeOptions, recoded: Recoded, gone: BoolArray, rounds: Se
     first = rounds[0][0]
     climbed = [number for number, one in enumerate(first.space.dimensions) if not one.held]
     hierarchies = {recoded.ladders[number].attribute.name: recoded.ladders[number].hierarchy for number in climbed}
+    # Of rows on levels of their own ARX's Loss alone is told: a round's quality stands beside its search.
+    value = first.best if len(rounds) == 1 else None
     facts: dict[str, Any] = {
         "levels": [
             dict(zip(hierarchies, (vector[number] for number in climbed), strict=True)) for vector in recoded.vectors
         ],
-        "quality": {"model": params.quality, "weights": params.weights, "value": first.best},
+        "quality": {"model": params.quality, "weights": params.weights, "value": value},
         "loss": _loss(first, recoded, gone),
         "suppressed": int(np.count_nonzero(gone)),
         "searches": [summary(*one) for one in rounds],

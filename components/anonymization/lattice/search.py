@@ -48,6 +48,8 @@ class Look:
         Whether no more rows than allowed are suppressed.
     value : float
         Quality.
+    condemns : bool
+        Whether the nodes below can't fit either.
     """
 
     levels: LevelVector
@@ -55,6 +57,7 @@ class Look:
     suppressed: int
     fits: bool
     value: float
+    condemns: bool
 
     @property
     def tie(self) -> tuple[int, int, LevelVector]:
@@ -99,18 +102,13 @@ class Search:
         """Try a node and note what it comes to."""
         tried = self.space.attempt(levels)
         fits = tried.suppressed <= self.allowed
-        look = Look(levels, tried.missed, tried.suppressed, fits, self.model.value(tried))
+        condemns = not fits and (self.prunes or int(self.space.rows[tried.nested].sum()) > self.allowed)
+        look = Look(levels, tried.missed, tried.suppressed, fits, self.model.value(tried), condemns)
         self.looks.append(look)
         if fits:
             self.best = min(self.best, look.value)
             self.equals = [one for one in (*self.equals, look) if one.value <= self.limit]
         return look, tried
-
-    def condemns(self, look: Look, tried: Tried) -> bool:
-        """Tell whether the nodes below one that was tried can't fit either."""
-        if look.fits:
-            return False
-        return self.prunes or int(self.space.rows[tried.nested].sum()) > self.allowed
 
     def chosen(self) -> Look | None:
         """Return the best node tried: of equally good ones the one that comes first by `Look.tie`."""
@@ -152,12 +150,31 @@ class Proof:
         """Return what every node that fits loses at least."""
         return min(search.best, float(self.bound[self.live].min(initial=np.inf)))
 
-    def settle(self, search: Search) -> None:
-        """Note the nodes that were tried since, and rule out those that can't come before the best one any more."""
+    def settle(self, search: Search, least: float, *, closed: bool) -> None:
+        """Take in what was found since by a search that went another way about it.
+
+        Parameters
+        ----------
+        search : Search
+        least : float
+            No node that fits loses less, as was proved there.
+        closed : bool
+            Whether it came to an end, so that the best node found is the optimum.
+        """
         for number in range(int(self.trial.max()) + 1, len(search.looks)):
-            levels = search.looks[number].levels
-            self.trial[levels], self.live[levels] = number, False
+            look = search.looks[number]
+            self.trial[look.levels], self.live[look.levels] = number, False
+            if look.condemns:
+                self.condemn(look.levels, number)
+        np.maximum(self.bound, least, out=self.bound, where=self.live)
+        self.live[...] &= not closed
         _drop_dearer(search, self.live, self.bound, _level_sums(self.live.shape))
+
+    def condemn(self, levels: LevelVector, number: int) -> None:
+        """Rule out the nodes below one."""
+        below = tuple(slice(level + 1) for level in levels)
+        self.condemned[below][self.live[below]] = number
+        self.live[below] = False
 
 
 def exact(search: Search, budget: Budget | None = None) -> Proof:
@@ -177,8 +194,6 @@ def exact(search: Search, budget: Budget | None = None) -> Proof:
     top = tuple(size - 1 for size in shape)  # tells at once whether any node can fit
     for levels in chain([top], _choices(proof.live, order, every)):
         if budget is not None and budget.spent(len(search.looks)):
-            if not isinstance(model, Separable):  # what the lowest node loses, no node loses less
-                _settle(search, proof, tuple(0 for _ in shape))
             break
         _settle(search, proof, levels)
         _drop_dearer(search, proof.live, bound, sums)
@@ -190,12 +205,10 @@ def _settle(search: Search, proof: Proof, levels: LevelVector) -> None:
     number, model = len(search.looks), search.model
     look, tried = search.look(levels)
     proof.trial[levels], proof.live[levels] = number, False
-    below = tuple(slice(level + 1) for level in levels)
-    if search.condemns(look, tried):
-        lost = proof.live[below]
-        proof.condemned[below][lost] = number
-        proof.live[below] = False
+    if look.condemns:
+        proof.condemn(levels, number)
     elif isinstance(model, Separable) and tried.nested.any():
+        below = tuple(slice(level + 1) for level in levels)
         proof.bound[below] = np.maximum(proof.bound[below], model.bounds_below(tried))
     if not isinstance(model, Separable):
         above = tuple(slice(level, None) for level in levels)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from components.anonymization.criteria.figures import limit_text
 from components.anonymization.criteria.requirements import Requirement
 from components.anonymization.lattice.bounded import Stopped
 from components.anonymization.lattice.search import UNTRIED, Look, Proof, Search
@@ -31,7 +32,7 @@ def names_of(search: Search) -> list[str]:
 
 
 def _settings(requirement: Requirement) -> dict[str, Any]:
-    return {requirement.parameter: f"{requirement.asked:g}", **requirement.options}
+    return {requirement.parameter: limit_text(requirement.asked), **requirement.options}
 
 
 def node_table(search: Search, ending: Ending) -> pd.DataFrame:
@@ -78,7 +79,11 @@ def summary(search: Search, ending: Ending) -> dict[str, Any]:
     if chosen is None:
         return facts
     bound = ending.lower_bound(search)
-    facts |= {"lower_bound": bound if np.isfinite(bound) else None, "chosen": _why(search, proved=proved)}
+    facts |= {
+        "value": chosen.value,
+        "lower_bound": bound if np.isfinite(bound) else None,
+        "chosen": _why(search, proved=proved),
+    }
     facts["gap"] = chosen.value - bound if np.isfinite(bound) else None
     if ending.limit:
         facts["stopped_by"] = ending.limit

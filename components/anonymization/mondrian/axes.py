@@ -6,7 +6,7 @@ import numpy as np
 
 from components.anonymization.hierarchies.hierarchy import Ladder
 from components.anonymization.representatives import scale
-from components.classes.coding import MISSING, Attribute, FloatArray, IntArray, any_row_of, combined
+from components.classes.coding import MISSING, Attribute, BoolArray, FloatArray, IntArray, any_row_of, combined
 from schemas.hierarchy import SUPPRESSED
 
 
@@ -31,6 +31,8 @@ class Axis:
         Group of each rank on each level of the hierarchy, one group on the last; no levels without a hierarchy.
     shares : ndarray of float, shape (levels, r)
         Share of the hierarchy's leaves under that group.
+    stars : ndarray of bool, shape (levels, r)
+        Whether that group's label is ``*``.
     ladder : Ladder or None
         The hierarchy that cuts follow; on its last level is one group.
     """
@@ -43,6 +45,7 @@ class Axis:
     position: FloatArray
     groups: IntArray
     shares: FloatArray
+    stars: BoolArray
     ladder: Ladder | None = None
 
     def ranks_of(self, rows: IntArray) -> IntArray:
@@ -99,6 +102,7 @@ def axis(unit: Attribute, ladder: Ladder | None = None, weight: float = 1.0) -> 
         position=np.append(position, position[-1:] if unit.size else 0.0)[:size],
         groups=np.zeros((0, size), dtype=np.int64),
         shares=np.zeros((0, size)),
+        stars=np.zeros((0, size), dtype=np.bool_),
     )
 
 
@@ -140,6 +144,8 @@ def _climbing(unit: Attribute, ladder: Ladder, weight: float) -> Axis:
         ladder = topped(ladder)
     groups = np.stack(ladder.groups)[:, codes]
     shares = np.stack([share[group[codes]] for share, group in zip(ladder.shares, ladder.groups, strict=True)])
+    labels = [np.asarray(one, dtype=object) == SUPPRESSED for one in ladder.labels]
+    stars = [star[group[codes]] for star, group in zip(labels, ladder.groups, strict=True)]
     order = np.lexsort(groups)
     ranks = _ranked(order if has_blanks else np.append(order, unit.size))
     return Axis(
@@ -151,6 +157,7 @@ def _climbing(unit: Attribute, ladder: Ladder, weight: float) -> Axis:
         position=np.zeros(len(order)),
         groups=groups[:, order],
         shares=shares[:, order],
+        stars=np.stack(stars)[:, order],
         ladder=ladder,
     )
 

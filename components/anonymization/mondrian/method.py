@@ -18,7 +18,7 @@ from components.anonymization.mondrian.axes import Axis, axis
 from components.anonymization.mondrian.boxes import cover
 from components.anonymization.mondrian.partition import Division, divide
 from components.anonymization.mondrian.tuples import distinct_tuples
-from components.anonymization.publishing import Decided, publish, quasi_identifiers
+from components.anonymization.publishing import Decided, publish, quasi_identifiers, refuse_mistakable
 from components.anonymization.refusals import refuse_missing_cells, refuse_nothing_to_do, refuse_uncovered
 from components.anonymization.release import Given, Release
 from components.anonymization.search_rules import weight_faults
@@ -27,8 +27,11 @@ from components.anonymization.transform.agreed_boxes import boxes_of
 from components.anonymization.transform.agreeing import NO_AGREEMENT, agreed_steps
 from components.anonymization.transform.agreement import Boxes
 from components.classes.coding import Attribute, BoolArray, IntArray, encode, joined
+from components.classes.records import fully_suppressed
 from components.data.table import Table
+from schemas.dataset import TEXT_LIKE
 from schemas.faults import ConfigurationError
+from schemas.hierarchy import SUPPRESSED
 
 
 def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
@@ -40,7 +43,8 @@ def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
     ----------
     params : Mondrian
         Where its ``suppression_limit`` is above 0, a box that has no cut otherwise may leave out the rows of parts
-        that miss a criterion (see `partition.divide`). Cuts that cost nothing come first.
+        that miss a criterion (see `partition.divide`). Cuts that cost nothing come first. More may be suppressed with
+        a larger limit, for more classes as a rule; it can't be promised that there are no fewer.
     table : Table
         The rows to release. Is not written to.
     given : Given
@@ -105,7 +109,20 @@ def precheck(params: Mondrian, table: Table, given: Given) -> list[Requirement]:
     refuse_uncovered(params, table, given)
     requirements = required(params, table, given.hierarchies)
     refuse_the_impossible(requirements, len(table.frame), params.suppression_limit)
+    _refuse_starred(params, table, given)
     return requirements
+
+
+def _refuse_starred(params: Mondrian, table: Table, given: Given) -> None:
+    """Refuse rows whose own values are ``*``, on all levels too: whatever is cut they look suppressed, and are not."""
+    columns = quasi_identifiers(table)
+    if not all(column.dtype in TEXT_LIKE and table.frame[column.name].eq(SUPPRESSED).any() for column in columns):
+        return
+    units = encode(table.frame, columns)
+    axes = axes_of(units, params.weights, table, given)
+    if all(one.ladder is not None and one.stars.all(axis=0).any() for one in axes):
+        starred = fully_suppressed(units, len(table.frame))
+        refuse_mistakable(int(np.count_nonzero(starred)), len(starred))
 
 
 def axes_of(units: Sequence[Attribute], weights: Mapping[str, float], table: Table, given: Given) -> list[Axis]:

@@ -5,19 +5,15 @@ All work is done on distinct tuples with their numbers of rows, by segments; not
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from components.anonymization.criteria.requirements import Requirement
-from components.anonymization.mondrian.axes import Axis, upper_half
+from components.anonymization.mondrian.axes import Axis
+from components.anonymization.mondrian.trials import NONE, Offers, Open, Tried, attempted, failing, offered, sums
 from components.anonymization.mondrian.tuples import Tuples, placed
-from components.classes.coding import MISSING, BoolArray, IntArray, any_row_of, combined
-from components.classes.counts import Counts, tally
-
-_NONE = -1
-_SHARE_OF_BOX = 50
-"""A cut that costs no more than this part of a box's rows is made in the order of widths, as if it cost nothing."""
+from components.classes.coding import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,95 +23,19 @@ class Division:
     Parameters
     ----------
     boxes : ndarray of int, shape (T,)
-        Box of each tuple; -1 where a paid cut left the tuple out.
+        Box of each tuple; -1 where a cut left the tuple out.
     count : int
         Number of boxes.
     cuts : ndarray of int, shape (axes,)
-        How many cuts were made along each axis.
+        How many cuts were made along each axis; one that left a single part, and only shrank its box, is not counted.
     depth : int
-        Largest number of cuts behind a box.
+        Largest number of such cuts behind a box.
     """
 
     boxes: IntArray
     count: int
     cuts: IntArray
     depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """The boxes of one depth that may still be cut.
-
-    Parameters
-    ----------
-    tuples : ndarray of int, shape (A,)
-        Sorted by box.
-    boxes : ndarray of int, shape (A,)
-        0 to ``count - 1``.
-    count : int
-    budget : ndarray of int, shape (count,)
-        Rows that each box may leave out.
-    ranks : ndarray of int, shape (axes, A)
-        Where the tuples lie.
-    rows : ndarray of int, shape (A,)
-        Rows of each tuple.
-    counts : tuple of Counts, one per requirement
-        With a position among these tuples as a class.
-    """
-
-    tuples: IntArray
-    boxes: IntArray
-    count: int
-    budget: IntArray
-    ranks: IntArray
-    rows: IntArray
-    counts: tuple[Counts, ...]
-
-    @property
-    def starts(self) -> IntArray:
-        return np.searchsorted(self.boxes, np.arange(self.count))
-
-
-@dataclass(frozen=True, slots=True)
-class _Offers:
-    """The cuts that each open box could have.
-
-    Cut c < D is the one along axis c; cut D + c tells the missing cells of axis c from all others.
-
-    Parameters
-    ----------
-    ranked : ndarray of int, shape (2 D, boxes)
-        The cuts of each box, the widest first; -1 where it has no more.
-    nodes : ndarray of int, shape (D, boxes)
-        Level of the lowest common ancestor of a box's values, where the axis has a hierarchy.
-    """
-
-    ranked: IntArray
-    nodes: IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """What cuts would make of some boxes.
-
-    Parameters
-    ----------
-    places : ndarray of int
-        Positions among the open tuples that are in these boxes.
-    parts : ndarray of int
-        Part of each of these tuples.
-    parent : ndarray of int, shape (parts,)
-        The box that each part would be cut from.
-    rows : ndarray of int, shape (parts,)
-    failed : ndarray of bool, shape (parts,)
-        Whether the part misses a criterion.
-    """
-
-    places: IntArray
-    parts: IntArray
-    parent: IntArray
-    rows: IntArray
-    failed: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +48,24 @@ class _Cut:
         The new box of each open tuple; -1 where its box stays whole or the tuple is left out.
     taken : ndarray of int, shape (count,)
         The cut that each box took; -1 where it stays whole.
-    budget : ndarray of int
-        Of each new box.
+    budget, parent : ndarray of int
+        Of each new box; the open box that it was cut from.
     """
 
     boxes: IntArray
     taken: IntArray
     budget: IntArray
+    parent: IntArray
+
+    def remnants(self, lost: BoolArray) -> IntArray:
+        """Return the single new box that each open box was shrunk to, shape (count,); -1 where it was not.
+
+        A box that is `lost` as it is, of shape (count,), is saved that way, and has nothing to go back to: -1 too.
+        """
+        found = np.full(len(lost), NONE)
+        found[self.parent] = np.arange(len(self.parent))
+        found[(np.bincount(self.parent, minlength=len(lost)) > 1) | lost] = NONE
+        return found
 
 
 def divide(
@@ -154,149 +85,119 @@ def divide(
 
     Notes
     -----
-    With a budget, a cut may leave out the parts that miss a criterion: outlying tuples, such as a rare category, that
-    would hold back the cut for all others. It is then as good as any, if it costs the box no more than a fiftieth of
-    its rows; a box that has no such cut takes the cheapest that its budget allows. What is left of a budget goes to
-    the parts in proportion to their rows, rounded down: never more than `budget` rows are left out in all, and what a
-    box may spend depends on nothing but the boxes that it was cut from.
+    With a budget, a box that has no such cut may take one that leaves out the parts that miss a criterion: outlying
+    tuples, such as a rare category, that would hold back the cut for all others. Of those that its budget allows it
+    takes the cheapest that leaves several parts. One that leaves a single part comes last, and is made for the cuts
+    that it may open: tuples that it left out come back if the box is never parted. So rows are left out only where
+    that parts a box that could not be parted whole; or to save the others, of a box that is lost as it is: one to begin
+    with that misses a criterion, or one that would show ``*`` on every axis.
+
+    What is left of a budget goes to the parts in proportion to their rows, rounded down: never more than `budget` rows
+    are left out in all, and what a box may spend depends on nothing but the boxes that it was cut from. Every choice is
+    made for one box alone, without looking ahead: a larger budget lets more boxes be cut, but that it ends in no fewer
+    of them can't be promised.
     """
-    ranks = np.stack([one.ranks_of(tuples.first).astype(np.int32) for one in axes])
-    boxes, count = start if start is not None else (np.zeros(len(tuples.rows), dtype=np.int64), 1)
-    shares = _sums(boxes, tuples.rows, count) * budget // int(tuples.rows.sum())
-    level = _Open(np.arange(len(boxes)), boxes, count, shares, ranks, tuples.rows, tuples.counts)
-    level = _narrowed(level, boxes, shares)
-    final = np.full(len(boxes), _NONE, dtype=np.int64)
-    closed = depth = 0
+    level = _first(axes, tuples, start, budget)
+    final = np.full(len(tuples.rows), NONE, dtype=np.int64)
+    owed = final.copy()  # the open box that a tuple, left out, comes back to if that stays whole
+    depth = np.zeros(level.count, dtype=np.int64)
+    closed = deepest = 0
     cuts = np.zeros(len(axes), dtype=np.int64)
     while level.tuples.size:
-        new = _cut(axes, tuples.requirements, level)
-        whole = new.taken == _NONE
-        stays = whole[level.boxes]
-        final[level.tuples[stays]] = closed + (np.cumsum(whole) - 1)[level.boxes[stays]]
+        offers = offered(axes, level)
+        lost = level.misses | offers.starred
+        new = _cut(axes, tuples.requirements, level, offers, lost)
+        whole = new.taken == NONE
+        closing = np.where(whole, closed + np.cumsum(whole) - 1, NONE)
         closed += int(np.count_nonzero(whole))
-        cuts += np.bincount(new.taken[~whole] % len(axes), minlength=len(axes))
+        final[level.tuples] = closing[level.boxes]
+        remnant = new.remnants(lost)
+        waiting = np.flatnonzero(owed != NONE)
+        final[waiting], owed[waiting] = closing[owed[waiting]], remnant[owed[waiting]]
+        out = (new.boxes == NONE) & ~whole[level.boxes]
+        owed[level.tuples[out]] = remnant[level.boxes[out]]
+        parting = ~whole & (remnant == NONE)
+        cuts += np.bincount(new.taken[parting] % len(axes), minlength=len(axes))
+        depth = (depth + parting)[new.parent]
+        deepest = max(deepest, int(depth.max(initial=0)))
         level = _narrowed(level, new.boxes, new.budget)
-        depth += bool(level.tuples.size)
-    return Division(final, closed, cuts, depth)
+    return Division(final, closed, cuts, deepest)
 
 
-def _narrowed(level: _Open, boxes: IntArray, budget: IntArray) -> _Open:
+def _first(axes: Sequence[Axis], tuples: Tuples, start: tuple[IntArray, int] | None, budget: int) -> Open:
+    """Open the boxes to begin with."""
+    ranks = np.stack([one.ranks_of(tuples.first).astype(np.int32) for one in axes])
+    boxes, count = start if start is not None else (np.zeros(len(tuples.rows), dtype=np.int64), 1)
+    rows = sums(boxes, tuples.rows, count)
+    misses = failing(tuples.requirements, tuples.counts, boxes, rows)
+    shares = rows * budget // int(tuples.rows.sum())
+    level = Open(np.arange(len(boxes)), boxes, count, shares, misses, ranks, tuples.rows, tuples.counts)
+    return replace(_narrowed(level, boxes, shares), misses=misses)
+
+
+def _narrowed(level: Open, boxes: IntArray, budget: IntArray) -> Open:
     """Go on with the tuples that are in new boxes (-1: the others), in the order of these."""
-    going = np.flatnonzero(boxes != _NONE)
+    going = np.flatnonzero(boxes != NONE)
     order = going[np.argsort(boxes[going])]
-    places = np.full(len(boxes), _NONE)
+    places = np.full(len(boxes), NONE)
     places[order] = np.arange(len(order))
-    return _Open(
+    return Open(
         tuples=level.tuples[order],
         boxes=boxes[order],
         count=len(budget),
         budget=budget,
+        misses=np.zeros(len(budget), dtype=np.bool_),
         ranks=level.ranks[:, order],
         rows=level.rows[order],
         counts=tuple(placed(one, places, len(order)) for one in level.counts),
     )
 
 
-def _cut(axes: Sequence[Axis], requirements: Sequence[Requirement], level: _Open) -> _Cut:
-    """Cut every open box that can be, along the widest axis whose cut will do."""
-    offers = _offers(axes, level)
-    new = _Cut(np.full(len(level.tuples), _NONE), np.full(level.count, _NONE), np.zeros(0, dtype=np.int64))
-    rows = _sums(level.boxes, level.rows, level.count)
-    waiting = ~_too_small(requirements, rows, level.budget)
-    fewest = level.budget + 1
-    cheapest = np.full(level.count, _NONE)
+def _cut(
+    axes: Sequence[Axis], requirements: Sequence[Requirement], level: Open, offers: Offers, lost: BoolArray
+) -> _Cut:
+    """Cut every open box that can be, along the widest axis whose cut costs nothing, or else where it costs least."""
+    none = np.zeros(0, dtype=np.int64)
+    new = _Cut(np.full(len(level.tuples), NONE), np.full(level.count, NONE), none, none)
+    rows = sums(level.boxes, level.rows, level.count)
+    waiting = ~_too_small(requirements, rows, np.where(lost, level.budget, 0))
+    fewest = 2 * rows
+    cheapest = np.full(level.count, NONE)
     for offer in offers.ranked:
-        trying = waiting & (offer != _NONE)
+        trying = waiting & (offer != NONE)
         if not trying.any():
             break
-        tried = _try(axes, requirements, level, offers, np.where(trying, offer, _NONE))
-        lost = _sums(tried.parent, np.where(tried.failed, tried.rows, 0), level.count)
-        fine = trying & (lost <= np.minimum(level.budget, rows // _SHARE_OF_BOX))
-        new = _take(new, level, tried, np.where(fine, offer, _NONE))
-        waiting &= ~fine
-        better = trying & (lost < np.minimum(fewest, rows))
-        fewest, cheapest = np.where(better, lost, fewest), np.where(better, offer, cheapest)
-    paid = np.where(waiting, cheapest, _NONE)
-    if (paid != _NONE).any():
-        new = _take(new, level, _try(axes, requirements, level, offers, paid), paid)
+        tried = attempted(axes, requirements, level, offers, np.where(trying, offer, NONE))
+        cost = sums(tried.parent, np.where(tried.failed, tried.rows, 0), level.count)
+        free = trying & (cost == 0)
+        new = _take(new, level, tried, np.where(free, offer, NONE))
+        waiting &= ~free
+        gains = lost | (np.bincount(tried.parent[~tried.failed], minlength=level.count) > 1)
+        price = np.where(gains, cost, cost + rows)  # a cut that gains nothing by itself comes after all that do
+        better = trying & (cost <= level.budget) & (cost < rows) & (price < fewest)
+        fewest, cheapest = np.where(better, price, fewest), np.where(better, offer, cheapest)
+    paid = np.where(waiting, cheapest, NONE)
+    if (paid != NONE).any():
+        new = _take(new, level, attempted(axes, requirements, level, offers, paid), paid)
     return new
 
 
-def _offers(axes: Sequence[Axis], level: _Open) -> _Offers:
-    """Rank the cuts of each open box by the width of what they cut; of equals, missing cells and hierarchies first."""
-    own, starts = level.ranks, level.starts
-    low, high = np.minimum.reduceat(own, starts, axis=1), np.maximum.reduceat(own, starts, axis=1)
-    widths = np.full((2 * len(axes), level.count), -1.0)
-    nodes = np.zeros((len(axes), level.count), dtype=np.int64)
-    for at, one in enumerate(axes):
-        widths[at] = one.width(low[at], high[at])
-        if one.ladder is not None:
-            nodes[at] = one.node(low[at], high[at])
-        if one.blank != MISSING:
-            blanks = np.bitwise_or.reduceat(own[at] == one.blank, starts)
-            widths[len(axes) + at][blanks & (low[at] < high[at])] = one.weight
-    # Missing cells and the rare branches of a hierarchy soon allow no cut; numbers go on doing so.
-    later = np.array([2 if one.ladder is None else 1 for one in axes] + [0] * len(axes))
-    ranked = np.lexsort((np.broadcast_to(later[:, np.newaxis], widths.shape), -widths), axis=0)
-    ranked[np.take_along_axis(widths, ranked, axis=0) < 0] = _NONE
-    return _Offers(ranked, nodes)
-
-
-def _try(
-    axes: Sequence[Axis], requirements: Sequence[Requirement], level: _Open, offers: _Offers, cuts: IntArray
-) -> _Tried:
-    """See what the parts would be if each box took one cut (-1: none), and which of them miss a criterion."""
-    places = np.flatnonzero((cuts != _NONE)[level.boxes])
-    boxes, rows = level.boxes[places], level.rows[places]
-    along, cut = cuts[boxes] % len(axes), cuts[boxes]
-    own = level.ranks[along, places]
-    sides = np.zeros(len(places), dtype=np.int64)
-    linear = np.array([one.ladder is None for one in axes])[along] & (cut < len(axes))
-    sides[linear] = upper_half(boxes[linear], level.count, own[linear], rows[linear])
-    for at, one in enumerate(axes):
-        if one.ladder is not None:
-            here = cut == at
-            sides[here] = one.groups[offers.nodes[at][boxes[here]] - 1, own[here]]
-        if one.blank != MISSING:
-            here = cut == len(axes) + at
-            sides[here] = own[here] == one.blank
-    parts, count = combined([(boxes, level.count), (sides, int(sides.max()) + 1)])
-    parent = boxes[any_row_of(parts, count)]
-    part_rows = _sums(parts, rows, count)
-    into = np.full(len(level.tuples), _NONE)
-    into[places] = parts
-    failed = np.zeros(count, dtype=np.bool_)
-    for requirement, counts in zip(requirements, level.counts, strict=True):
-        if requirement.n_codes == 1:
-            of_parts = Counts(np.arange(count), np.zeros(count, dtype=np.int64), part_rows, count, 1)
-        else:
-            of_parts = placed(counts, into, count)
-            of_parts = tally(of_parts.classes, of_parts.codes, count, counts.n_codes, weights=of_parts.counts)
-        failed |= ~requirement.met(requirement.score(of_parts))
-    return _Tried(places, parts, parent, part_rows, failed)
-
-
-def _take(new: _Cut, level: _Open, tried: _Tried, taken: IntArray) -> _Cut:
+def _take(new: _Cut, level: Open, tried: Tried, taken: IntArray) -> _Cut:
     """Cut the boxes that take the cut that was tried (-1: the others), and leave out parts that miss a criterion."""
-    good = (taken[tried.parent] != _NONE) & ~tried.failed
+    good = (taken[tried.parent] != NONE) & ~tried.failed
     if not good.any():
         return new
-    number = np.where(good, np.cumsum(good) - 1 + len(new.budget), _NONE)[tried.parts]
+    number = np.where(good, np.cumsum(good) - 1 + len(new.budget), NONE)[tried.parts]
     boxes = new.boxes.copy()
     boxes[tried.places] = np.maximum(boxes[tried.places], number)
-    left = level.budget - _sums(tried.parent, np.where(tried.failed, tried.rows, 0), level.count)
+    left = level.budget - sums(tried.parent, np.where(tried.failed, tried.rows, 0), level.count)
     parent = tried.parent[good]
-    kept = _sums(parent, tried.rows[good], level.count)
+    kept = sums(parent, tried.rows[good], level.count)
     budget = left[parent] * tried.rows[good] // kept[parent]
-    return _Cut(boxes, np.maximum(new.taken, taken), np.append(new.budget, budget))
+    return _Cut(boxes, np.maximum(new.taken, taken), np.append(new.budget, budget), np.append(new.parent, parent))
 
 
-def _too_small(requirements: Sequence[Requirement], rows: IntArray, budget: IntArray) -> BoolArray:
-    """Tell the boxes that hold fewer rows than two parts need, and can't pay."""
+def _too_small(requirements: Sequence[Requirement], rows: IntArray, spare: IntArray) -> BoolArray:
+    """Tell the boxes that hold fewer rows than two parts need, and none to spare for being shrunk to a single one."""
     k = max((one.asked for one in requirements if one.name == "k"), default=0.0)  # of persons there are no more
-    return np.asarray((rows < 2 * k) & (budget == 0))
-
-
-def _sums(ids: IntArray, amounts: IntArray, count: int) -> IntArray:
-    """Sum whole numbers per id."""
-    return np.asarray(np.bincount(ids, weights=amounts, minlength=count), dtype=np.int64)
+    return np.asarray((rows < 2 * k) & (spare == 0))

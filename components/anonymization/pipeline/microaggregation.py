@@ -59,12 +59,13 @@ def microaggregate(units: Sequence[Attribute], size: int, function: Function) ->
     Parameters
     ----------
     units : sequence of Attribute
-        Of one column of numbers or dates each.
+        Of one column of numbers, dates or ordered values each.
     size : int
         Least rows in a group.
     function : {"mean", "median", "mode"}
         Of the group's values: the mean, the median (the mean of both middle ones), or the most frequent one, the
-        smallest among equals. Whole numbers are rounded, halves up; dates to a day, times to a microsecond.
+        smallest among equals. Whole numbers are rounded, halves up; dates to a day, times to a microsecond. Ordered
+        values have no mean, and their median is the lower of both middle ones.
 
     Notes
     -----
@@ -188,10 +189,15 @@ _LARGEST_ABOVE = 2.0**64 - 2.0**11
 
 
 def _numbers(unit: Attribute) -> FloatArray:
-    """Return the number behind each code: whole numbers and dates (in microseconds) counted from the smallest on."""
+    """Return the number behind each code: whole numbers and dates (in microseconds) counted from the smallest on.
+
+    For ordered values it is their place among the declared ones.
+    """
     (values,) = unit.domain()
     if unit.columns[0].dtype == "number":
         return np.asarray(values, dtype=np.float64)
+    if unit.columns[0].dtype == "ordered":
+        return pd.Index(unit.columns[0].values or []).get_indexer(pd.Index(values)).astype(np.float64)
     return above_first(_whole(unit))
 
 
@@ -208,7 +214,8 @@ def _published(unit: Attribute, groups: IntArray, count: int, function: Function
     ranks = np.cumsum(some) - 1
     # Counts add up in the order of values, so that the order of rows is no matter.
     counts = tally(ranks[groups[known]], unit.codes[known], int(some.sum()), max(unit.size, 1))
-    values = _typed(unit, _FUNCTIONS[function](_numbers(unit), counts)) if known.any() else unit.domain()[0]
+    functions = _OF_ORDERED if unit.columns[0].dtype == "ordered" else _FUNCTIONS
+    values = _typed(unit, functions[function](_numbers(unit), counts)) if known.any() else unit.domain()[0]
     cells = take(values, np.where(known, ranks[groups], MISSING), holes=not known.all())
     return Published(unit.columns[0], cells, cells)
 
@@ -223,12 +230,22 @@ def _mean(numbers: FloatArray, counts: Counts) -> FloatArray:
 
 
 def _median(numbers: FloatArray, counts: Counts) -> FloatArray:
+    low, high = _middle_codes(counts)
+    return np.asarray(halfway(numbers[low], numbers[high]), dtype=np.float64)
+
+
+def _lower_median(numbers: FloatArray, counts: Counts) -> FloatArray:
+    return numbers[_middle_codes(counts)[0]]
+
+
+def _middle_codes(counts: Counts) -> tuple[IntArray, IntArray]:
+    """Return the codes of the two middle rows of each class; of its middle row twice, where there is one."""
     reached = np.cumsum(counts.counts)
     within = sizes(counts).astype(np.int64)
     below = np.cumsum(within) - within
-    low = counts.codes[np.searchsorted(reached, below + (within + 1) // 2)]
-    high = counts.codes[np.searchsorted(reached, below + within // 2 + 1)]
-    return np.asarray(halfway(numbers[low], numbers[high]), dtype=np.float64)
+    low = np.searchsorted(reached, below + (within + 1) // 2)
+    high = np.searchsorted(reached, below + within // 2 + 1)
+    return counts.codes[low], counts.codes[high]
 
 
 def _mode(numbers: FloatArray, counts: Counts) -> FloatArray:
@@ -236,6 +253,7 @@ def _mode(numbers: FloatArray, counts: Counts) -> FloatArray:
 
 
 _FUNCTIONS: dict[str, Callable[[FloatArray, Counts], FloatArray]] = {"mean": _mean, "median": _median, "mode": _mode}
+_OF_ORDERED = {"median": _lower_median, "mode": _mode}
 
 
 def _typed(unit: Attribute, numbers: FloatArray) -> Any:
@@ -243,6 +261,9 @@ def _typed(unit: Attribute, numbers: FloatArray) -> Any:
     dtype = unit.columns[0].dtype
     if dtype == "number":
         return numbers
+    if dtype == "ordered":
+        declared = np.array(unit.columns[0].values, dtype=object)
+        return pd.Series(declared[numbers.astype(np.int64)]).astype(unit.source[0].dtype).array
     step = 86_400_000_000 if dtype == "date" else 1
     steps = np.minimum(np.floor(numbers / step + 0.5), _LARGEST_ABOVE).astype(np.uint64)
     whole = (_whole(unit)[:1].view(np.uint64) + steps * np.uint64(step)).view(np.int64)

@@ -24,6 +24,8 @@ from schemas.faults import Fault
 from schemas.wording import names, shown
 
 PLACE = "anonymization.steps"
+LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**63 - 1
+"""What a column of whole numbers can hold."""
 
 
 def step_faults(steps: Sequence[Step], schema: DatasetSchema) -> Iterator[Fault]:
@@ -114,8 +116,10 @@ def _top_bottom_faults(place: str, step: TopBottom, columns: Sequence[Column]) -
 def _bound_faults(place: str, column: Column, read: dict[str, Any]) -> Iterator[Fault]:
     if len(read) == 2 and read["bottom"] >= read["top"]:
         yield Fault(place, f"bottom is not below top for column {shown(column.name)}", remedy="exchange or change them")
-    low = None if column.min is None else order_of(column, column.min)
-    high = None if column.max is None else order_of(column, column.max)
+    low, high = (
+        bound if bound is None or column.dtype in NUMERIC else order_of(column, bound)
+        for bound in (column.min, column.max)
+    )
     for key, value in read.items():
         if (low is not None and value < low) or (high is not None and value > high):
             yield Fault(
@@ -140,6 +144,8 @@ def order_of(column: Column, bound: float | str) -> Any:
             raise ValueError("a finite number is needed")
         if column.dtype == "integer" and bound != math.floor(bound):
             raise ValueError("a whole number is needed")
+        if column.dtype == "integer" and not LEAST_INTEGER <= bound <= LARGEST_INTEGER:
+            raise ValueError(f"lies outside what whole numbers hold: {LEAST_INTEGER} to {LARGEST_INTEGER}")
         return bound
     if column.dtype in TEMPORAL:
         return _moment(column, bound)
@@ -155,18 +161,28 @@ def _moment(column: Column, bound: float | str) -> datetime:
             day = date.fromisoformat(str(bound))
             return datetime(day.year, day.month, day.day, tzinfo=UTC)
         moment = datetime.fromisoformat(str(bound))
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except ValueError:
         raise ValueError("an ISO 8601 date or time in quotes is needed") from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time that lies in the years 1 to 9999 in UTC is needed") from None
 
 
-def _microaggregate_faults(place: str, _: Microaggregate, columns: Sequence[Column]) -> Iterator[Fault]:
+def _microaggregate_faults(place: str, step: Microaggregate, columns: Sequence[Column]) -> Iterator[Fault]:
     for column in columns:
-        if column.group is not None or column.dtype not in NUMERIC | TEMPORAL:
+        if column.dtype == "ordered":
+            if step.function == "mean":
+                yield Fault(
+                    f"{place}.function",
+                    f"{shown(column.name)} is ordered, and has no mean",
+                    "median or mode",
+                    "use one",
+                )
+        elif column.group is not None or column.dtype not in NUMERIC | TEMPORAL:
             yield Fault(
                 f"{place}.columns",
-                f"{shown(column.name)} is {_what(column)}, which can't be averaged",
-                "numbers and dates",
+                f"{shown(column.name)} is {_what(column)}, whose values have no order",
+                "numbers, dates and ordered values",
                 "leave it to another step",
             )
 
@@ -193,7 +209,11 @@ def _lattice_faults(place: str, step: LatticeStep, columns: Sequence[Column]) ->
 
 
 def _what(column: Column) -> str:
-    return "one of the one-hot columns of a group" if column.group is not None else f"a {column.dtype} column"
+    return "one of the one-hot columns of a group" if column.group is not None else f"{_a(column.dtype)} column"
+
+
+def _a(word: str) -> str:
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
 _CHECKS: dict[type[Step], Callable[..., Iterator[Fault]]] = {

@@ -1,5 +1,6 @@
 """Recodings of chosen columns, each told by the schema, the hierarchy or the rows of those columns alone."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import pandas as pd
 from components.anonymization.declarations import Microaggregate, TopBottom
 from components.anonymization.hierarchies.hierarchy import Ladder
 from components.anonymization.pipeline.microaggregation import microaggregate
-from components.anonymization.pipeline.rules import order_of
+from components.anonymization.pipeline.rules import LARGEST_INTEGER, LEAST_INTEGER, order_of
 from components.anonymization.ranges import texts
 from components.anonymization.representatives import Published
 from components.classes.coding import Attribute, IntArray, combined, halfway, take
@@ -165,8 +166,13 @@ def _middle(column: Column, dtype: Any) -> Any:
 
 def _middle_of_bounds(column: Column, dtype: Any) -> Any:
     if column.dtype in NUMERIC:
-        ends = [bound_of(column, bound, dtype) for bound in (column.min, column.max) if bound is not None]
-        return halfway(ends[0], ends[-1])[0] if ends else 0
+        kind: Any = np.float64
+        ends: list[Any] = [end for end in (column.min, column.max) if end is not None]
+        if column.dtype == "integer":  # bounds may be declared between whole numbers, or beyond those that cells hold
+            kind = np.int64
+            ends = [min(max(math.floor(end), LEAST_INTEGER), LARGEST_INTEGER) for end in ends]
+        cells = [np.array([end], dtype=kind) for end in ends]
+        return halfway(cells[0], cells[-1])[0] if cells else 0
     zero: Any = pd.Timestamp(0, tz=getattr(dtype, "tz", None))
     declared = [bound_of(column, bound, dtype)[0] for bound in (column.min, column.max) if bound is not None]
     low, high = (declared[0], declared[-1]) if declared else (zero, zero)

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from components.anonymization.transform.agreement import FORMAT, VERSION, Agreement, contradictions
+from components.data.files import no_file
 from schemas.faults import ConfigurationError, Fault
 from schemas.wording import shown
 
@@ -63,18 +64,22 @@ def read_agreement(path: str, base: Path) -> tuple[Agreement, str]:
 
 
 def _bytes(path: str, file: Path) -> bytes:
+    problem = no_file(file)
     try:
-        with file.open("rb") as stream:
-            data = stream.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+        if not problem:
+            with file.open("rb") as stream:
+                data = stream.read(LARGEST_FILE + 1)
+    except OSError as error:
+        problem = f"can't be read: {error.strerror or type(error).__name__}"
+    if problem:
         raise ConfigurationError(
             Fault(
                 "anonymization.path",
-                f"the file {shown(path)} can't be read ({type(error).__name__})",
+                f"the file {shown(path)}: {problem}",
                 "transformation.json of an earlier run",
                 "name an existing file",
             )
-        ) from None
+        )
     if len(data) > LARGEST_FILE:
         raise ConfigurationError(_no_agreement(path, f"it is larger than {LARGEST_FILE // 2**20} MB"))
     return data

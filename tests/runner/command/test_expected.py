@@ -1,10 +1,12 @@
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
-from components.anonymization.declarations import Guided
-from runner.expected import expected, field_at
+from components.anonymization.criteria.declarations import Criterion
+from components.anonymization.declarations import Guided, Identifier, PipelineStep
+from runner.expected import expected, field_at, members
+from schemas.hierarchy import HierarchyDeclaration
 from schemas.run_config import RunConfig
 
 
@@ -86,6 +88,26 @@ def test_a_place_inside_a_tagged_union_is_found() -> None:
     annotation, metadata = field_at(Guided, ("criteria", 0, "l")) or (None, ())
     assert annotation in (int, float)
     assert metadata
+
+
+TOLD_BY_NAME = {
+    "criteria": Criterion,
+    "steps": PipelineStep,
+    "identifiers": Identifier,
+    "hierarchies": HierarchyDeclaration,
+}
+
+
+@pytest.mark.parametrize("union", TOLD_BY_NAME)
+def test_every_setting_of_a_mapping_told_by_its_name_is_that_of_the_mapping_named(union: str) -> None:
+    holder = create_model("Holder", entries=(list[TOLD_BY_NAME[union]], ...))  # type: ignore[misc]
+    kinds = members(TOLD_BY_NAME[union])
+    assert len(kinds) > 1
+    for kind in kinds:
+        (name,) = get_args(kind.model_fields["name"].annotation)
+        for setting, field in kind.model_fields.items():
+            found = field_at(holder, ("entries", 1, setting), {"entries": [{}, {"name": name}]})
+            assert found == (field.annotation, tuple(field.metadata)), (name, setting)
 
 
 def test_the_words_are_true_of_what_is_taken() -> None:

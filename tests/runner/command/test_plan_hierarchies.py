@@ -2,9 +2,18 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
+
+from components.anonymization import Given
+from components.anonymization.declarations import Lattice, Pipeline
+from components.anonymization.hierarchies.sources import load
+from components.data import Table
+from runner import plan_hierarchies
+from schemas.dataset import DatasetSchema
 
 Do = Callable[..., Any]
 
@@ -20,10 +29,12 @@ columns:
 missing: {markers: ["?"]}
 split: {test: 0}
 """
+HEAD = "age,zip,school,sick"
 ROWS = ["34,81675,primary,flu", "45,81667,secondary,cold", "66,81925,primary,flu", "70,81931,?,cold"] * 3
 SCHOOLS = "primary;school;*\nsecondary;school;*\nmaster;degree;*\n?;unknown;*\n"
 VALUES = ("81675", "81667", "81925", "primary", "secondary", "zz-secret")
 LATTICE = ("model=none", "anonymization=lattice", "anonymization.k=2")
+FEW = "; a proof mostly needs few of the nodes"
 COVERED = {
     "age": "age: 4 of 4 values covered (100%), 4 levels",
     "zip": "zip: 4 of 4 values covered (100%), 5 levels",
@@ -35,11 +46,13 @@ COVERED = {
 def plan(command: Do, mine: Any, tmp_path: Path) -> Do:
     """Return a function that plans a ward of twelve rows; nothing is written beside it, and no cell is shown."""
 
-    def planned(*typed: str, rows: list[str] = ROWS, schools: str = SCHOOLS, option: str = WARD) -> Any:
+    def planned(
+        *typed: str, rows: list[str] = ROWS, schools: str = SCHOOLS, option: str = WARD, head: str = HEAD
+    ) -> Any:
         mine.write("dataset/ward", option)
         (tmp_path / "hierarchies").mkdir(exist_ok=True)
         (tmp_path / "hierarchies/school.csv").write_text(schools)
-        (tmp_path / "ward.csv").write_text("\n".join(["age,zip,school,sick", *rows, ""]))
+        (tmp_path / "ward.csv").write_text("\n".join([head, *rows, ""]))
         ended = command("plan", "--config-dir", str(mine.folder), "dataset=ward", *typed, toy=False)
         ended.text = " ".join(ended.out.split())
         assert {path.name for path in tmp_path.iterdir()} == {"options", "hierarchies", "ward.csv"}
@@ -78,6 +91,60 @@ def test_a_plan_says_when_the_proof_may_not_be_given_the_time_it_takes(plan: Do)
     ended = plan(*LATTICE, "anonymization.exact_seconds=1e-6")
     assert ended.code == 0, ended.err
     assert "a proof mostly needs few of the nodes, and stops after 1e-06 s" in ended.text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "10 ms a node: at most 1.2 s" + FEW),
+        ({"exact_nodes": 59}, "10 ms a node: at most 20 s"),
+        ({"exact_nodes": 59, "bounded_seconds": 3}, "10 ms a node: at most 3 s"),
+        (
+            {"exact_seconds": 1, "bounded_nodes": 50},
+            f"10 ms a node: at most 1.5 s{FEW}, and stops after 1 s",
+        ),
+        (
+            {"local_recoding": True, "exact_seconds": 5, "bounded_seconds": 2},
+            f"10 ms a node: at most 1.2 s a round, 7 s with all rounds of local recoding{FEW}",
+        ),
+    ],
+)
+def test_the_time_of_a_search_follows_from_that_of_a_node(
+    options: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_hierarchies, "seconds_a_node", lambda *_: 0.01)
+    columns = {
+        "age": {"dtype": "integer", "role": "quasi_identifier", "hierarchy": {"name": "intervals", "widths": [5, 10]}},
+        "zip": {"dtype": "text", "role": "quasi_identifier", "hierarchy": {"name": "mask", "keep": [4, 3, 2]}},
+        "sex": {"dtype": "text", "role": "quasi_identifier", "hierarchy": "sex.csv"},
+    }
+    schema = DatasetSchema.model_validate({"name": "few", "source": {"name": "none"}, "columns": columns})
+    table = Table(pd.DataFrame({"age": [30, 41], "zip": ["81931", "81932"], "sex": ["f", "m"]}), schema)
+    (tmp_path / "sex.csv").write_text("f;x;*\nm;x;*\nd;y;*\n")
+    given = Given(hierarchies=load(schema, tmp_path))
+    method = Lattice.model_validate({"k": 2, **options})
+    assert [len(one.labels) for one in given.hierarchies.values()] == [4, 5, 3]
+    lines = list(plan_hierarchies.search_time(method, table, given, []))
+    assert lines == [
+        ("expected time", f"search: {said}"),
+        ("risk", "measured before and after, by 7 subsets of up to 3 quasi-identifiers"),
+    ]
+
+
+@pytest.mark.parametrize(("held", "how"), [(56, "the optimum is proved"), (57, "60 columns are too many for a proof")])
+def test_the_columns_that_a_step_leaves_alone_count_as_one(held: int, how: str) -> None:
+    names = [f"q{number}" for number in range(held + 60)]
+    two = SimpleNamespace(labels=[["a"], ["*"]])
+    one = {name: {"min": 1} for name in names[3 : held + 3]}
+    steps = [
+        {"name": "suppress", "columns": names[held + 3 :]},
+        {"name": "lattice", "columns": names[: held + 3], "levels": one},
+    ]
+    method = Pipeline.model_validate({"k": 2, "steps": steps})
+    ((label, said),) = plan_hierarchies.lattice_lines(method, dict.fromkeys(names, two), names)
+    assert label == "lattice, step 1"
+    assert said.startswith("8 nodes (2 x 2 x 2 x 1")
+    assert how in said
 
 
 def test_uncovered_values_are_refused_and_what_is_covered_is_shown_all_the_same(plan: Do) -> None:
@@ -124,8 +191,8 @@ def test_a_pipeline_shows_the_lattice_of_each_of_its_steps(plan: Do) -> None:
     assert "lattice, step 0 4 nodes (4 levels); the optimum is proved" in ended.text
     assert "lattice, step 2 2 nodes (2 levels); the optimum is proved" in ended.text
     assert ended.text.count(" ms a node: at most ") == 2
-    assert "time, step 0 " in ended.text
-    assert "time, step 2 " in ended.text
+    assert "search, step 0: " in ended.text
+    assert "search, step 2: " in ended.text
     assert "anonymization pipeline (k=5, criteria=[k]" in ended.text
     assert "steps=[lattice, suppress, lattice]" in ended.text
 
@@ -153,3 +220,31 @@ def test_a_plan_passes_on_what_is_odd_in_a_hierarchy(plan: Do) -> None:
     ended = plan(*LATTICE, schools=SCHOOLS.replace("master;degree", "master;School"))
     assert ended.code == 0
     assert "warning column 'school'" in ended.text
+
+
+@pytest.mark.parametrize(
+    ("learn", "rows", "code"), [("true", ROWS, 0), ("true", [",x,flu", ",y,cold"] * 12, 3), ("false", ROWS, 0)]
+)
+def test_a_plan_that_reads_cells_refuses_what_a_model_can_not_learn_from(
+    plan: Do, learn: str, rows: list[str], code: int
+) -> None:
+    bounds = "" if learn == "true" else ", min: 0, max: 99"
+    option = (
+        "name: ward\nsource: {name: csv, path: ward.csv}\ncolumns:\n"
+        f"  age: {{dtype: integer, role: quasi_identifier, nullable: true{bounds}}}\n"
+        "  zip: {dtype: category, role: quasi_identifier, values: [x, y]}\n"
+        "  sick: {dtype: category, role: sensitive, values: [flu, cold]}\ntarget: sick\ntask: classification\n"
+    )
+    cells = rows if code else [f"{number},x,{'flu' if number % 2 else 'cold'}" for number in range(24)]
+    ended = plan(
+        *("model=logistic", f"encoder.learn={learn}", "anonymization=mondrian", "anonymization.k=2"),
+        option=option,
+        rows=cells,
+        head="age,zip,sick",
+    )
+    assert ended.code == code, ended.err
+    if code:
+        assert ended.errors == [
+            "error: column 'age': there is nothing to learn its values or bounds from; declare them"
+        ]
+        assert "no fault found" not in ended.text

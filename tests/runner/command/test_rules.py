@@ -130,6 +130,28 @@ def test_more_than_the_declared_values_allow_is_refused(mine: Any, asked: str, a
     mine.compose(criteria(asked), "dataset.columns.ward.nullable=true")
 
 
+@pytest.mark.parametrize(
+    ("asked", "limit", "allowed"),
+    [
+        ("{name: alpha, alpha: 0.333333}", "0.333333", "at least 0.333334"),
+        ("{name: l_entropy, l: 3.0000001}", "3.0000001", "at most 3"),
+    ],
+)
+def test_a_limit_just_out_of_reach_is_told_from_the_one_within(mine: Any, asked: str, limit: str, allowed: str) -> None:
+    three = "dataset.columns.ward.values=[a, b, c]"
+    fault = mine.fault(criteria(asked), three)
+    assert (fault.problem.split(" ")[0], fault.allowed) == (limit, allowed)
+    mine.compose(criteria(asked.replace(limit, allowed.rsplit(" ", maxsplit=1)[-1])), three)
+
+
+@pytest.mark.parametrize(
+    "asked", ["{name: alpha, alpha: 0.9}", "{name: l_distinct, l: 2}", "{name: l_entropy, l: 1.1}"]
+)
+def test_no_limit_is_advised_where_none_can_be_met(mine: Any, asked: str) -> None:
+    fault = mine.fault(criteria(asked), "dataset.columns.ward.values=[a]")
+    assert (fault.allowed, "leave the criterion out" in fault.remedy) == ("no limit can be met", True)
+
+
 def test_k_in_a_population_needs_one(mine: Any) -> None:
     asked = criteria("{name: k_map, k: 5}")
     assert mine.fault(asked).place == "anonymization.criteria.0"
