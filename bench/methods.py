@@ -24,7 +24,7 @@ from components.registry import load
 from runner import canonical
 from runner.releasing import measure_written, write_table
 from schemas.dataset import DatasetSchema
-from schemas.faults import GoalError
+from schemas.faults import DataError, GoalError
 
 AGREED = "transformation.json"
 
@@ -60,8 +60,8 @@ def one(work: Path, seed: int) -> tuple[str, list[str]]:
     before = table.frame.copy(deep=True)
     try:
         release = _anonymised(params, table, work)
-    except GoalError as error:
-        return f"{params.name} refused", _refused_rightly(error, params, shuffled, work)
+    except (GoalError, DataError) as error:
+        return f"{params.name} refused", _refused_rightly(error, params, table, shuffled, work)
     problems = _problems(work / "one", release, params, made, table)
     if not table.frame.equals(before):
         problems.append("the caller's frame was written to")
@@ -81,13 +81,19 @@ def one(work: Path, seed: int) -> tuple[str, list[str]]:
     return f"{params.name} released", problems
 
 
-def _refused_rightly(error: GoalError, params: Method, shuffled: Table, work: Path) -> list[str]:
-    """Return what is wrong with a refusal: that a release was made and missed, or that the order of rows matters."""
+def _refused_rightly(
+    error: GoalError | DataError, params: Method, table: Table, shuffled: Table, work: Path
+) -> list[str]:
+    """Return what is wrong with a refusal: that it has no ground, that it came late, or follows the order of rows."""
     if "was measured on the release" in str(error):
         return [f"the method missed what it was asked for: {error}"]
+    if isinstance(error, DataError):  # rows that show nothing but * by their own values, or what others have
+        cells = table.frame[table.schema.quasi_identifiers].astype("string").eq("*").any()
+        if "nobody could tell them from suppressed rows" not in str(error) or not cells.all():
+            return [f"refused without ground: {error}"]
     try:
         _anonymised(params, shuffled, work)
-    except GoalError:
+    except type(error):
         return []
     return ["rows in another order are released"]
 
