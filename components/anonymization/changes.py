@@ -43,6 +43,10 @@ def _same(before: pd.Series, after: Attribute, column: Column) -> BoolArray:
     """Tell which cells hold one and the same value; nothing is said of those that are missing on both sides."""
     (cells,) = after.source
     if before.dtype == cells.dtype:
+        if isinstance(before.dtype, pd.CategoricalDtype) and before.array.categories.equals(cells.categories):
+            return np.asarray(before.array.codes == cells.codes)
+        if isinstance(before.dtype, np.dtype):
+            return np.asarray(before.to_numpy() == np.asarray(cells))
         return _true(before.array == cells)
     (words,) = after.domain()  # few, where the cells are many: what they mean is looked up once
     if isinstance(before.dtype, pd.CategoricalDtype):

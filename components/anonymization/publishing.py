@@ -92,7 +92,7 @@ def publish(
         fitting=handed_on.get("fitting"),
     )
     refuse_mistakable(after.suppressed - int(np.count_nonzero(gone)), len(table.frame))
-    refuse_missed(after)
+    refuse_missed(after, all_stars=bool(gone.any()) and _all_stars(published, after))
     facts = {**decided.facts, "cells_changed": cells_changed(shown, held.frame, table.schema)}
     if "suppressed" in facts:  # where all rows show nothing but * none of them is suppressed beside a release
         facts["suppressed"] = after.suppressed
@@ -152,14 +152,32 @@ def refuse_mistakable(rows: int, of: int) -> None:
         )
 
 
-def refuse_missed(after: Measurement) -> None:
-    """Raise ``GoalError`` where a measured table misses a criterion that was asked for."""
+def _all_stars(published: Table, after: Measurement) -> bool:
+    """Tell whether every row shows nothing but ``*``."""
+    if after.suppressed or after.classes != 1:
+        return False
+    return {str(published.frame[one.name].iloc[0]) for one in quasi_identifiers(published)} == {SUPPRESSED}
+
+
+def refuse_missed(after: Measurement, *, all_stars: bool = False) -> None:
+    """Raise ``GoalError`` where a measured table misses a criterion that was asked for.
+
+    Parameters
+    ----------
+    after : Measurement
+    all_stars : bool, optional
+        Whether the rows that were not suppressed show nothing but ``*`` either, so that all are one class.
+    """
+    measured = f"all rows would show {SUPPRESSED} alone, one class that reaches " if all_stars else ""
+    said = "" if all_stars else " was measured on the release"
+    remedy = "nothing was published; please report this as an error of the method"
+    if all_stars:
+        remedy = f"lower suppression_limit, or make {SUPPRESSED} a missing marker (dataset.missing.markers)"
     faults = [
         Fault(
             place=place_of(one.name, one.column),
-            problem=f"asks for {limit_text(one.asked)}; "
-            f"{figure_text(one.reached, one.asked)} was measured on the release",
-            remedy="nothing was published; please report this as an error of the method",
+            problem=f"asks for {limit_text(one.asked)}; {measured}{figure_text(one.reached, one.asked)}{said}",
+            remedy=remedy,
         )
         for one in after.criteria
         if not one.met

@@ -175,6 +175,23 @@ def test_where_all_rows_show_nothing_none_is_suppressed_and_the_facts_say_so_too
     assert (release.suppressed, release.transformation["suppressed"], release.after.k) == (0, 0, 7)
 
 
+def test_a_class_of_all_rows_that_misses_a_criterion_is_told_by_what_it_comes_from() -> None:
+    rows = [("*", "b", "x"), ("*", "b", "y"), ("a", "b", "x"), ("c", "b", "x"), ("d", "b", "x"), ("e", "b", "x")]
+    table = table_of(rows)
+    leaves = {"one": ["a", "c", "d", "e", "*"], "two": ["b"]}
+    given_ = Given(
+        hierarchies={
+            name: hierarchy_of(table.schema.column(name), [(leaf, "*") for leaf in some])
+            for name, some in leaves.items()
+        }
+    )
+    levels = {"one": {"max": 0}, "two": {"min": 1}}
+    criteria = [{"name": "l_recursive", "l": 2, "c": 2.0}]  # met by the two raw stars, missed by all six rows
+    asked = {"k": 2, "suppression_limit": 0.9, "levels": levels, "criteria": criteria}
+    with pytest.raises(GoalError, match=r"asks for 2; all rows would show \* alone, one class that reaches 5; lower"):
+        lattice(Lattice.model_validate(asked), table, given_)
+
+
 @pytest.mark.parametrize("form", ["%Y-%d-%m", "%d/%m/%Y", None])
 def test_dates_are_unchanged_where_the_release_shows_the_same_day(form: str | None) -> None:
     seen = {"dtype": "date", "role": "quasi_identifier", "format": form}
@@ -196,6 +213,14 @@ def test_moments_with_a_zone_are_unchanged_where_the_release_shows_the_same_mome
     words = pd.DataFrame({"seen": pd.array(["2020-01-02T03:04:00Z", "*"], dtype="string")})
     text = schema.column("seen").model_copy(update={"dtype": "text"})
     assert cells_changed(encode(words, [text]), before, schema) == {"seen": 0.5}
+
+
+@pytest.mark.parametrize("order", [["a", "b", "c"], ["c", "a", "b"]], ids="".join)
+def test_categories_are_compared_by_value_however_a_frame_numbers_them(order: list[str]) -> None:
+    table = table_of([("a", "b", "x"), ("b", "b", "x"), ("c", "b", "x"), ("b", "b", "x")])
+    before = table.frame.assign(one=pd.Categorical(["a", "b", "c", None], categories=["a", "b", "c"]))
+    shown = pd.DataFrame({"one": pd.Categorical(["a", "c", "c", "b"], categories=order)})
+    assert cells_changed(encode(shown, [table.schema.column("one")]), before, table.schema) == {"one": 0.5}
 
 
 def test_a_missing_cell_is_no_zero() -> None:
