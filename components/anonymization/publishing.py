@@ -33,8 +33,8 @@ class Decided:
     columns : sequence of Published
         The quasi-identifiers that were changed; others stay as they are.
     facts : dict
-        The release's ``transformation`` but for ``cells_changed``, which `publish` counts on the release (see
-        `changes.cells_changed`): how it was decided. JSON-able aggregates, no cell values.
+        How it was decided: JSON-able aggregates, no cell values. To the release's ``transformation`` `publish` adds the
+        method, its parameters, and what it measures on the release: ``suppressed`` and ``cells_changed``.
     suppressed : ndarray of bool, shape (n,), optional
         Rows to suppress: `Suppressing.suppressed_rows` says whether they show ``*`` on every quasi-identifier or are
         left out.
@@ -93,9 +93,13 @@ def publish(
     )
     refuse_mistakable(after.suppressed - int(np.count_nonzero(gone)), len(table.frame))
     refuse_missed(after, all_stars=bool(gone.any()) and _all_stars(published, after))
-    facts = {**decided.facts, "cells_changed": cells_changed(shown, held.frame, table.schema)}
-    if "suppressed" in facts:  # where all rows show nothing but * none of them is suppressed beside a release
-        facts["suppressed"] = after.suppressed
+    facts = {
+        "method": params.name,
+        "parameters": params.model_dump(mode="json"),
+        **decided.facts,
+        "suppressed": after.suppressed,
+        "cells_changed": cells_changed(shown, held.frame, table.schema),
+    }
     return Release(
         table=published,
         transformation=facts,

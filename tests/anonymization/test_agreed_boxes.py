@@ -187,7 +187,7 @@ def test_on_another_table_each_cell_is_true_and_the_criteria_hold(
         figure = found[one["column"]]
         assert figure["l_distinct"] >= one["l"] if one["name"] == "l_distinct" else figure["t"] <= one["t"] + 1e-9
     assert found["suppressed"] == release.suppressed <= rule["suppression_limit"] * len(cells) + 1e-9
-    assert release.transformation["rows_outside_all_boxes"] <= release.transformation["rows_left_out"]
+    assert release.transformation["rows_outside_all_boxes"] <= release.transformation["suppressed"]
 
 
 def test_rows_get_the_agreed_cells_and_those_outside_are_suppressed(site: Site, make: Make):

@@ -165,6 +165,7 @@ def test_the_released_file_is_what_was_asked_for_and_told(site: Any, method: str
     assert differences(done.release, replace(asked, table=rows), done.how["after"]) == []
     limit = done.how["parameters"].get("suppression_limit", 0)
     assert done.how["suppressed"] == done.how["after"]["suppressed"] <= limit * len(rows)
+    assert done.how["transformation"]["suppressed"] == done.how["suppressed"]
 
 
 @EVERY

@@ -156,9 +156,6 @@ def _transformation(params: Guided, splits: Sequence[Attribute]) -> dict[str, An
         "range": "each cell covers all values of the class; both ends of a range are actual values",
     }
     return {
-        "method": params.name,
-        "parameters": params.model_dump(mode="json"),
-        "k": least_k(params),
         "surrogate_columns": [column.name for attribute in splits for column in attribute.columns],
         "representatives": drawn[params.representative],
     }

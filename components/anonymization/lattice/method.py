@@ -16,7 +16,7 @@ import pandas as pd
 
 from components.anonymization.criteria.faults import place_of
 from components.anonymization.criteria.figures import limit_text
-from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
+from components.anonymization.criteria.requirements import Requirement, refuse_the_impossible, required
 from components.anonymization.declarations import Lattice, LatticeOptions
 from components.anonymization.hierarchies.hierarchy import Ladder, changed_on, climb
 from components.anonymization.lattice.bounded import Stopped, bounded
@@ -103,8 +103,6 @@ def anonymise(params: Lattice, table: Table, given: Given) -> Release:
     found = search_columns(params, table, requirements, ladders, params.suppression_limit, people)
     climbed = list(zip(ladders, found.levels, strict=True))
     columns, gone = published_by_rest(table, partial(changed_on, climbed), found.suppressed, params.suppression_limit)
-    facts = {"method": params.name, "parameters": params.model_dump(mode="json"), "k": least_k(params), **found.facts}
-    facts["suppressed"] = int(np.count_nonzero(gone))
     handed_on: dict[str, Any] = {
         "nodes": found.nodes,
         "agreed": agreed_levels(params, table, ladders, found.vectors),
@@ -116,7 +114,7 @@ def anonymise(params: Lattice, table: Table, given: Given) -> Release:
     if len(found.vectors) == 1:  # rows on levels of their own have no one space: a model sees the original domain
         seen = full_domain(ladders, found.vectors[0], params)
         handed_on |= {"seen": seen, "training": learned_from(seen, table, columns, gone)}
-    return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
+    return publish(params, table, Decided(columns, found.facts, gone), requirements, before, **handed_on)
 
 
 def precheck(params: Lattice, table: Table, given: Given) -> list[Requirement]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from components.anonymization.climbing import cut_along_hierarchies
-from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
+from components.anonymization.criteria.requirements import Requirement, refuse_the_impossible, required
 from components.anonymization.declarations import Mondrian
 from components.anonymization.hierarchies.hierarchy import climb
 from components.anonymization.measurement import measure_classes
@@ -82,13 +82,7 @@ def anonymise(params: Mondrian, table: Table, given: Given) -> Release:
     columns = cover(axes, classes, count, gone)
     handed_on = _handed_on(params, table, given, axes, boxes_of(axes, columns, classes, count, gone))
     gone = suppress_starred(table, columns, gone, params.suppression_limit)
-    facts = {
-        "method": params.name,
-        "parameters": params.model_dump(mode="json"),
-        "k": least_k(params),
-        **partition_facts(axes, division),
-        "rows_left_out": int(np.count_nonzero(gone)),
-    }
+    facts = partition_facts(axes, division)
     return publish(params, table, Decided(columns, facts, gone), requirements, before, **handed_on)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
+from components.anonymization.criteria.requirements import Requirement, refuse_the_impossible, required
 from components.anonymization.declarations import (
     Generalise,
     LatticeStep,
@@ -89,11 +89,7 @@ def anonymise(params: Pipeline, table: Table, given: Given) -> Release:
     gone = suppress(requirements, classes, count, params.suppression_limit, state.gone)
     columns, gone = published_by_rest(table, partial(_published, state), gone, params.suppression_limit)
     facts = {
-        "method": params.name,
-        "parameters": params.model_dump(mode="json"),
-        "k": least_k(params),
         "steps": state.facts,
-        "rows_left_out": int(np.count_nonzero(gone)),
     }
     nodes = pd.concat(state.nodes, ignore_index=True) if state.nodes else None
     searches = [search for facts in state.facts for search in facts.get("done", {}).get("searches", [])]

@@ -78,7 +78,6 @@ def put_in_boxes(
         "boxes": total,
         "boxes_here": len(np.unique(found[kept])),
         "rows_outside_all_boxes": int(np.count_nonzero(outside)),
-        "rows_left_out": int(np.count_nonzero(gone)),
     }
     return on_all(columns, lambda one: [_shown(one, found[kept], kept, len(gone))]), gone, facts
 

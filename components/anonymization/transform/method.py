@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from components.anonymization.criteria.requirements import Requirement, least_k, refuse_the_impossible, required
+from components.anonymization.criteria.requirements import Requirement, refuse_the_impossible, required
 from components.anonymization.declarations import TopBottom, Transform
 from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.hierarchies.hierarchy import Ladder, changed_on, climb, held
@@ -100,7 +100,7 @@ def anonymise(params: Transform, table: Table, given: Given) -> Release:
             params.suppression_limit,
         )
         gone = suppress_starred(table, columns, gone, params.suppression_limit)
-    decided = Decided(columns, _facts(params, task, given) | facts, gone)
+    decided = Decided(columns, _facts(task, given) | facts, gone)
     return publish(params, table, decided, task.requirements, before, **handed_on)
 
 
@@ -223,14 +223,11 @@ def _on_levels(
     return placed
 
 
-def _facts(params: Transform, task: Task, given: Given) -> dict[str, Any]:
+def _facts(task: Task, given: Given) -> dict[str, Any]:
     """Say what was applied."""
     agreement = task.agreement
     climbed = [column.name for column in agreement.columns if column.hierarchy is not None]
     return {
-        "method": params.name,
-        "parameters": params.model_dump(mode="json"),
-        "k": least_k(params),
         "agreed": {"sha256": task.digest, "method": agreement.method, "dataset": agreement.dataset},
         "steps": [
             {"name": step.name, "columns": step.columns} if isinstance(step, Boxes) else step.model_dump(mode="json")
