@@ -1,0 +1,113 @@
+"""What can be said of agreement on fresh rows: lower bounds, and the margin that a search keeps to meet them."""
+
+from functools import lru_cache
+from math import ceil, log
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import beta, betabinom, norm
+
+CONFIDENCE = 0.95
+"""Of every one-sided bound."""
+
+ASSURANCE = 0.95
+"""Chance that the verdict confirms what the search stops at, as far as the calibration rows tell."""
+
+RESAMPLES = 1000
+
+Floats = npt.NDArray[np.float64]
+
+
+def least_rows(target: float) -> int:
+    """Return the fewest rows that can show `target`: all agreeing, the lower bound is (1 - confidence)^(1/rows).
+
+    Parameters
+    ----------
+    target : float
+        In (0, 1).
+    """
+    return ceil(log(1 - CONFIDENCE) / log(target) - 1e-9)
+
+
+def lower_bound(agreeing: int, rows: int) -> float:
+    """Return the one-sided lower bound of a share (Clopper and Pearson 1934, a quantile of a beta distribution)."""
+    return float(beta.ppf(1 - CONFIDENCE, agreeing, rows - agreeing + 1)) if agreeing else 0.0
+
+
+def upper_bound(hits: int, rows: int) -> float:
+    """Return the one-sided upper bound of a share (Clopper and Pearson 1934)."""
+    return float(beta.ppf(CONFIDENCE, hits + 1, rows - hits)) if hits < rows else 1.0
+
+
+@lru_cache(maxsize=256)
+def most_disagreeing(rows: int, target: float) -> int:
+    """Return how many of `rows` may disagree for the lower bound to be at least `target`; -1 where none may."""
+    low, high = -1, rows
+    while high - low > 1:  # the bound falls as disagreement grows
+        middle = (low + high) // 2
+        low, high = (middle, high) if lower_bound(rows - middle, rows) >= target else (low, middle)
+    return low
+
+
+def assured(agreeing: int, rows: int, report_rows: int, target: float) -> bool:
+    """Say whether `report_rows` fresh rows would show `target` with the chance `ASSURANCE`.
+
+    The number that disagree among them is beta-binomial: what `rows` calibration rows say of the true share (Jeffreys'
+    prior), and chance among the fresh rows on top.
+
+    Parameters
+    ----------
+    agreeing, rows : int
+        Of the calibration rows.
+    report_rows : int
+        Rows that the verdict is judged on.
+    target : float
+    """
+    allowed = most_disagreeing(report_rows, target)
+    if allowed < 0 or rows == 0:
+        return False
+    return bool(betabinom.cdf(allowed, report_rows, rows - agreeing + 0.5, agreeing + 0.5) >= ASSURANCE)
+
+
+def r2(truth: Floats, now: Floats) -> float:
+    """Return R2 of `now` against `truth`, both of shape (rows, outputs): the mean over outputs.
+
+    An output that is constant counts 1 where it is met exactly, else 0.
+    """
+    return float(_r2(*_squares(truth, now)).mean())
+
+
+def r2_lower_bound(truth: Floats, now: Floats, rng: np.random.Generator) -> float:
+    """Return the one-sided lower bound of R2 by the bootstrap over rows (Efron 1979, percentiles)."""
+    return float(np.quantile(_resampled(truth, now, rng), 1 - CONFIDENCE))
+
+
+def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float, rng: np.random.Generator) -> bool:
+    """Say what `assured` says, for R2, taking it as normal with the bootstrap's standard error."""
+    here = float(np.std(_resampled(truth, now, rng)))
+    there = here * np.sqrt(len(truth) / report_rows)
+    margin = norm.ppf(CONFIDENCE) * there + norm.ppf(ASSURANCE) * np.hypot(here, there)
+    return bool(r2(truth, now) - margin >= target)
+
+
+def _squares(truth: Floats, now: Floats) -> tuple[Floats, Floats]:
+    return ((now - truth) ** 2).sum(axis=0), ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
+
+
+def _r2(errors: Floats, spread: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(spread > 0, 1 - errors / spread, (errors == 0).astype(np.float64))
+
+
+def _resampled(truth: Floats, now: Floats, rng: np.random.Generator) -> Floats:
+    """Return R2 of `RESAMPLES` draws of rows with replacement, shape (RESAMPLES,)."""
+    rows = len(truth)
+    errors, moments = (now - truth) ** 2, np.hstack([truth - truth.mean(axis=0), (truth - truth.mean(axis=0)) ** 2])
+    outputs = truth.shape[1]
+    found = np.empty(RESAMPLES)
+    for number in range(RESAMPLES):
+        times = np.bincount(rng.integers(0, rows, rows), minlength=rows).astype(np.float64)
+        sums = times @ moments
+        spread = sums[outputs:] - sums[:outputs] ** 2 / rows
+        found[number] = _r2(times @ errors, np.maximum(spread, 0.0)).mean()
+    return found

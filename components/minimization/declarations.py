@@ -1,0 +1,79 @@
+"""Parameters of minimisation. Light on purpose: nothing but pydantic is imported."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from schemas.declaration import Declaration
+
+Target = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Minimization(Declaration):
+    """What every method takes."""
+
+    needs_model: ClassVar[bool] = True
+
+    columns: list[str] | None = Field(
+        default=None, description="columns to minimise; a column of a one-hot group stands for it; null: all features"
+    )
+    min_rows: int = Field(default=10, ge=1, description="least fit rows in a range, group, cell or branch")
+    search_rows: int = Field(default=20_000, ge=10, description="most rows that are searched on; a seeded sample")
+    calibration_share: float = Field(
+        default=0.5, gt=0, lt=1, description="share of the held-out rows that say where to stop; the others judge"
+    )
+    audit_rows: int = Field(
+        default=1_000, ge=1, description="most rows that the model is asked about per feature in the necessity audit"
+    )
+    outside: Literal["default", "refuse"] = Field(
+        default="default", description="values outside the domain, and rows in no cell: get defaults, or are refused"
+    )
+
+
+class Targeted(Minimization):
+    """What methods take that keep an agreement."""
+
+    target: Target = Field(
+        default=0.998, description="least agreement with the model's own predictions (regression: R2)"
+    )
+
+
+class Tree(Targeted):
+    """A generaliser tree over cells (Goldsteen et al., arXiv 2008.04113)."""
+
+    component: ClassVar[str] = "components.minimization.tree.method:search"
+    name: Literal["tree"] = "tree"
+    use: Literal["representatives", "ranges"] = Field(
+        default="representatives", description="rows get their cell's representatives, or each column that of its range"
+    )
+    representative: Literal["domain", "row"] = Field(
+        default="domain", description="values of the schema's domain, or an actual row (which makes the file raw)"
+    )
+    max_depth: int | None = Field(default=None, ge=1)
+
+
+class Greedy(Targeted):
+    """A joint greedy search over one ladder of ever coarser partitions per column."""
+
+    component: ClassVar[str] = "components.minimization.greedy.method:search"
+    name: Literal["greedy"] = "greedy"
+    parts: int = Field(default=32, ge=2, description="most ranges or groups of a column below its exact values")
+    hierarchies: bool = Field(default=False, description="climb the schema's hierarchies where columns have one")
+    order: Literal["permutation", "shap"] = Field(
+        default="permutation", description="importance that the first order of columns follows"
+    )
+    back_steps: int = Field(default=1, ge=0, description="rounds of steps back and other steps forward at the end")
+
+
+class Personal(Minimization):
+    """Disclosure one feature at a time, as far as each person's prediction needs it."""
+
+    component: ClassVar[str] = "components.minimization.personal.method:search"
+    name: Literal["personal"] = "personal"
+    delta: Target = Field(default=0.05, description="largest chance that the prediction would still change")
+    parts: int = Field(default=16, ge=2, description="most ranges that a number is looked at in")
+
+    @property
+    def target(self) -> float:
+        """Least agreement with the model's own predictions."""
+        return 1 - self.delta

@@ -1,0 +1,241 @@
+"""A fitted generalisation: rows in, generalised rows out, without the rows that it was learned from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from components.minimization.attributes import Attribute, Codes
+from components.minimization.partitions import Floats, Partition, Parts, group_loss, interval_loss, trivial
+from components.minimization.problem import Answers, Ask, replaced
+from schemas.faults import DataError, Fault
+
+Use = Literal["representatives", "ranges"]
+NO_CELL = -1
+CHUNK = 2**15
+"""Rows looked up at once: few enough for what is held beside them to stay small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """How one attribute is generalised by itself.
+
+    Parameters
+    ----------
+    attribute : Attribute
+    partition : Partition or None
+        None: it stays exact.
+    representatives : ndarray of float64, shape (parts,)
+        Code that stands for each part; a part of missing cells alone stays missing.
+    default : float
+        Code of the value that stands for nothing collected, and for values outside the domain.
+    """
+
+    attribute: Attribute
+    partition: Partition | None
+    representatives: Floats
+    default: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether values stay as they are."""
+        return self.partition is None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing is collected."""
+        return self.partition is not None and self.partition.size == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Boxes over the parts of several attributes, with one tuple of values each.
+
+    Parameters
+    ----------
+    admitted : dict of str to ndarray of bool, shape (cells, parts)
+        The parts of an attribute that a cell holds.
+    representatives : dict of str to ndarray of float64, shape (cells,)
+        Codes.
+    agrees : ndarray of bool, shape (cells,)
+        Whether the model gives the cell's label for the representative.
+    labels : ndarray, shape (cells, outputs)
+        The most frequent answers of the model in the cell; of a regression their mean.
+    """
+
+    admitted: dict[str, npt.NDArray[np.bool_]]
+    representatives: dict[str, Floats]
+    agrees: npt.NDArray[np.bool_]
+    labels: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.agrees)
+
+    def of(self, parts: Mapping[str, Parts]) -> Parts:
+        """Return the first cell that each row fits, -1 where none does.
+
+        Each part of each attribute has one bit per cell; the bits of a row's parts, taken together, leave those cells
+        that hold it.
+        """
+        masks = {name: _bits(table) for name, table in self.admitted.items()}
+        rows = len(next(iter(parts.values())))
+        found = np.empty(rows, dtype=np.int64)
+        for start in range(0, rows, CHUNK):
+            piece = slice(start, start + CHUNK)
+            left: npt.NDArray[np.uint8] | None = None
+            for name, mask in masks.items():
+                chosen = mask[parts[name][piece]]
+                left = chosen if left is None else np.bitwise_and(left, chosen, out=left)
+            found[piece] = NO_CELL if left is None else _first_bit(left)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Generalizer:
+    """A generalisation of some attributes.
+
+    Parameters
+    ----------
+    method : str
+        What it was learned by.
+    use : {"representatives", "ranges"}
+        Rows get the representatives of their cell, or each attribute that of its own part.
+    ranges : tuple of Ranges
+        One an attribute.
+    cells : Cells or None
+        Needed for representatives.
+    representative : {"domain", "row"}
+        Where representatives come from: the schema's domain, or actual rows of persons.
+    outside : {"default", "refuse"}
+        What becomes of values outside the domain and of rows in no cell: they get defaults, or are refused.
+    """
+
+    method: str
+    use: Use
+    ranges: tuple[Ranges, ...]
+    cells: Cells | None = None
+    representative: Literal["domain", "row"] = "domain"
+    outside: Literal["default", "refuse"] = "default"
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What is generalised."""
+        return tuple(each.attribute for each in self.ranges)
+
+    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return rows with every attribute generalised; other columns, index, order and dtypes stay.
+
+        Raises
+        ------
+        DataError
+            A column is absent; or, with ``outside: refuse``, values outside the domain or rows in no cell.
+        """
+        return replaced(frame, self.attributes, self.recoded(self.encode(frame)))
+
+    def answers(self, frame: pd.DataFrame, ask: Ask) -> Answers:
+        """Return what the model says of generalised rows, shape (rows, outputs)."""
+        return ask(self.transform(frame))
+
+    def encode(self, frame: pd.DataFrame) -> dict[str, Codes]:
+        """Return the codes of each attribute."""
+        needed = [name for each in self.attributes for name in each.names]
+        absent = [name for name in needed if name not in frame.columns]
+        if absent:
+            raise DataError([Fault(f"column '{name}'", "not in the table") for name in absent])
+        codes, faults = {}, []
+        for each in self.ranges:
+            codes[each.attribute.name], strange = each.attribute.encode(frame, each.default)
+            if strange and self.outside == "refuse":
+                place = f"column '{each.attribute.name}'"
+                faults.append(Fault(place, f"{strange} of {len(frame)} cells are outside the domain"))
+        if faults:
+            raise DataError(faults)
+        return codes
+
+    def recoded(self, codes: Mapping[str, Codes], use: Use | None = None) -> dict[str, Codes]:
+        """Return the codes that rows get; `use` other than the generaliser's own is for comparison."""
+        parts = self.parts(codes)
+        if (use or self.use) == "ranges" or self.cells is None:
+            return {
+                each.attribute.name: codes[each.attribute.name]
+                if each.exact
+                else _typed(each.attribute, each.representatives[parts[each.attribute.name]])
+                for each in self.ranges
+            }
+        cell = self.cells.of(parts)
+        homeless = int(np.count_nonzero(cell == NO_CELL))
+        if homeless and self.outside == "refuse":
+            raise DataError(Fault("rows", f"{homeless} of {len(cell)} rows are in no cell"))
+        new = {}
+        for each in self.ranges:
+            name = each.attribute.name
+            new[name] = codes[name]
+            if not each.exact:
+                standing = np.append(self.cells.representatives[name], each.default)  # the last one is for no cell
+                new[name] = _typed(each.attribute, standing[cell])
+        return new
+
+    def parts(self, codes: Mapping[str, Codes]) -> dict[str, Parts]:
+        """Return the part of each row, of each attribute that does not stay exact."""
+        return {
+            each.attribute.name: each.partition.parts(codes[each.attribute.name])
+            for each in self.ranges
+            if each.partition is not None
+        }
+
+    def losses(self, codes: Mapping[str, Codes], use: Use | None = None) -> dict[str, float]:
+        """Return the NCP of each attribute: the mean over rows of what the row's part, or cell, loses."""
+        parts = self.parts(codes)
+        cell = None
+        if (use or self.use) == "representatives" and self.cells is not None:
+            cell = self.cells.of(parts)
+        found = {}
+        for each in self.ranges:
+            name = each.attribute.name
+            if each.partition is None:
+                found[name] = 0.0
+            elif cell is None or self.cells is None:
+                found[name] = float(each.partition.loss()[parts[name]].mean())
+            else:
+                whole = 0.0 if trivial(each.attribute) else 1.0
+                lost = np.append(cell_loss(each.partition, self.cells.admitted[name]), whole)
+                found[name] = float(lost[cell].mean())
+        return found
+
+
+def cell_loss(partition: Partition, admitted: npt.NDArray[np.bool_]) -> Floats:
+    """Return the NCP of each cell on one attribute, shape (cells,); 1 where the cell leaves it free."""
+    attribute = partition.attribute
+    free = admitted.all(axis=1)
+    if attribute.kind == "nominal":
+        sizes = np.bincount(partition.groups[:-1], minlength=partition.size)
+        lost = group_loss(admitted @ sizes, len(attribute.values))
+    else:
+        ends = np.array([-np.inf, *partition.cuts, np.inf])
+        first, last = admitted.argmax(axis=1), admitted.shape[1] - 1 - admitted[:, ::-1].argmax(axis=1)
+        lost = interval_loss(attribute, ends[first], ends[last + 1])
+    return np.where(free, 0.0 if trivial(attribute) else 1.0, lost)
+
+
+def _typed(attribute: Attribute, codes: Floats) -> Codes:
+    return codes.astype(np.int64) if attribute.kind == "nominal" else codes
+
+
+def _bits(admitted: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+    """Return for each part the cells that hold it as bits, shape (parts, bytes)."""
+    packed = np.packbits(admitted.T, axis=1)
+    # bytes by the eight, so that they can be taken together as whole words
+    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+
+
+def _first_bit(bits: npt.NDArray[np.uint8]) -> Parts:
+    """Return the place of the first bit set in each row, -1 where none is."""
+    there = bits != 0
+    byte = there.argmax(axis=1)
+    value = bits[np.arange(len(bits)), byte]
+    leading = 7 - np.floor(np.log2(np.maximum(value, 1))).astype(np.int64)
+    return np.where(there.any(axis=1), byte * 8 + leading, NO_CELL)
