@@ -225,7 +225,7 @@ def _table(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     yield "source", _described(data.source)
     for role in ROLES:
         if names := [column.name for column in data.columns if column.role == role]:
-            yield role, ", ".join(names)
+            yield role, ", ".join(name or '""' for name in names)
     left = [name for name in header.names if name not in data.names()]
     bare = [column.name for column in data.columns if column.role is None]
     if left or bare:

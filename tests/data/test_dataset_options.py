@@ -20,7 +20,7 @@ from schemas.table import validate
 OPTIONS = Path(__file__).parents[2] / "conf" / "dataset"
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 ADULT = DATA / "adult.csv"
-OF_USERS = ("adult", "adult_six")
+OF_USERS = {"adult": ADULT, "adult_six": ADULT, "lendingclub": DATA / "lendingclub_2018q1_openintro_10k.csv"}
 """Options whose table is the user's own file."""
 NAMES = sorted(path.stem for path in OPTIONS.glob("*.yaml"))
 
@@ -28,7 +28,7 @@ NAMES = sorted(path.stem for path in OPTIONS.glob("*.yaml"))
 def written(name: str) -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load((OPTIONS / f"{name}.yaml").read_text(encoding="utf-8"))
     if name in OF_USERS:
-        content["source"]["path"] = str(ADULT)
+        content["source"]["path"] = str(OF_USERS[name])
     if name == "adult_six":
         content["hierarchies"] = str(DATA / "hierarchies" / "adult")
     return content
@@ -41,14 +41,14 @@ def loaded(name: str) -> tuple[DatasetSchema, Any]:
 
 
 def reading_of(name: str) -> Reading:
-    if name in OF_USERS and not ADULT.exists():
-        pytest.skip("the Adult file is not at hand")
+    if name in OF_USERS and not OF_USERS[name].exists():
+        pytest.skip("the user's own file is not at hand")
     schema, source = loaded(name)
     return read(schema, source, Path())
 
 
 def test_the_options_are_those_promised() -> None:
-    assert NAMES == ["adult", "adult_six", "cancer", "diabetes", "hospitals"]
+    assert NAMES == ["adult", "adult_six", "cancer", "diabetes", "hospitals", "lendingclub"]
 
 
 @pytest.mark.parametrize("name", NAMES)
