@@ -7,23 +7,51 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from components.models.callable_model import CallableModel
+    from components.models.encoded_model import load
     from components.models.figures import Figure, utility
+    from components.models.inputs import as_frame
     from components.models.interface import Model, build, check
+    from components.models.keras_engine import wrap_keras, wrap_trained_keras
+    from components.models.predictions_model import PredictionsModel
     from components.models.reference import reference_models
-    from components.models.sklearn_model import load
     from components.models.target import Target
+    from components.models.torch_wrapping import wrap_torch, wrap_trained_torch
 
-__all__ = ["Figure", "Model", "Target", "build", "check", "load", "reference_models", "utility"]
+__all__ = [
+    "CallableModel",
+    "Figure",
+    "Model",
+    "PredictionsModel",
+    "Target",
+    "as_frame",
+    "build",
+    "check",
+    "load",
+    "reference_models",
+    "utility",
+    "wrap_keras",
+    "wrap_torch",
+    "wrap_trained_keras",
+    "wrap_trained_torch",
+]
 
 _HOMES = {
+    "CallableModel": "callable_model",
     "Figure": "figures",
     "Model": "interface",
+    "PredictionsModel": "predictions_model",
     "Target": "target",
+    "as_frame": "inputs",
     "build": "interface",
     "check": "interface",
-    "load": "sklearn_model",
+    "load": "encoded_model",
     "reference_models": "reference",
     "utility": "figures",
+    "wrap_keras": "keras_engine",
+    "wrap_torch": "torch_wrapping",
+    "wrap_trained_keras": "keras_engine",
+    "wrap_trained_torch": "torch_wrapping",
 }
 
 

@@ -12,12 +12,13 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import Any
 from warnings import catch_warnings
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import skops.io
 from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundException
 
+from components.models.packing import packed
 from schemas.faults import ConfigurationError, DataError, Fault
 
 METRICS = (
@@ -48,9 +49,6 @@ TRUSTED = frozenset(
 """Types of scikit-learn's own estimators that skops doesn't trust by itself. No archive needs, or gets, another."""
 
 IMMUTABLE = frozenset({"JsonNode", "TupleNode", "DTypeNode"})
-
-EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can hold."""
 
 
 def dump(estimator: Any) -> tuple[bytes, tuple[str, ...]]:
@@ -119,15 +117,7 @@ def _canonical(archive: bytes) -> bytes:
     _renumber(tree, names, numbers)
     members = {names[name]: data for name, data in content.items()}
     members["schema.json"] = json.dumps(tree, separators=(",", ":"), ensure_ascii=False).encode()
-    buffer = BytesIO()
-    with ZipFile(buffer, "w") as target:
-        for name in sorted(members):
-            member = ZipInfo(name, date_time=EPOCH)
-            member.compress_type = ZIP_STORED  # deflate's output differs between versions of zlib
-            member.create_system = 3
-            member.external_attr = 0o600 << 16
-            target.writestr(member, members[name])
-    return buffer.getvalue()
+    return packed(members)
 
 
 def _unpadded(data: bytes, name: str) -> bytes:

@@ -8,8 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from components.data.table import Table
-from components.models import estimators
-from components.models.declarations import AnySklearn, SklearnDeclaration
+from components.models.declarations import ModelDeclaration
 from components.models.target import Target
 from components.registry import load
 from schemas.dataset import DatasetSchema
@@ -19,6 +18,14 @@ from schemas.faults import Fault
 
 class Model(Protocol):
     """A model of one target column that takes and gives values of the table's own domain."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether `fit` learns; a model that comes trained, or answers from elsewhere, does not."""
+
+    @property
+    def known_only(self) -> bool:
+        """Whether it answers for known rows only, so that nothing new, such as a representative, can be asked."""
 
     @property
     def target(self) -> Target:
@@ -37,7 +44,7 @@ class Model(Protocol):
         """What a reader should know about the fit, without cell values."""
 
     def fit(self, table: Table) -> Self:
-        """Learn from rows; their order doesn't matter."""
+        """Learn from rows; their order doesn't matter. Only for a model that `trains`."""
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Return one value of the target's domain per row (regression: float64)."""
@@ -77,6 +84,6 @@ def build(params: Declaration, schema: DatasetSchema, seed: int, *, learn: bool 
 
 def check(params: Declaration, schema: DatasetSchema) -> list[Fault]:
     """Return all that is wrong with a model's declaration, without any data (a third party's is not looked into)."""
-    if isinstance(params, SklearnDeclaration | AnySklearn):
-        return estimators.check(params, schema)
-    return []
+    if not isinstance(params, ModelDeclaration):
+        return []
+    return cast("list[Fault]", load(params.checks)(params, schema))

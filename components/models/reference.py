@@ -1,7 +1,8 @@
 """Reference lines: what a figure has to be compared with before it means anything."""
 
 from components.models.declarations import AnySklearn
-from components.models.sklearn_model import SklearnModel, build
+from components.models.encoded_model import EncodedModel
+from components.models.sklearn_engine import build
 from schemas.dataset import DatasetSchema
 
 NEAR_LEAST_SQUARES = 1e-3
@@ -9,7 +10,7 @@ NEAR_LEAST_SQUARES = 1e-3
 solvable."""
 
 
-def reference_models(schema: DatasetSchema, seed: int, *, learn: bool = False) -> dict[str, SklearnModel]:
+def reference_models(schema: DatasetSchema, seed: int, *, learn: bool = False) -> dict[str, EncodedModel]:
     """Return the reference models, not yet fitted, by their scope in metrics.csv.
 
     Parameters

@@ -1,57 +1,43 @@
-"""The folder of a saved model: ``model.skops``, ``encoder.json`` and ``model.json``, which describes the two."""
+"""The folder of a saved model: the engine's files, ``encoder.json``, and ``model.json``, which describes them."""
 
 import json
 from dataclasses import dataclass
 from hashlib import sha256
-from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import sklearn
-import skops
 from pydantic import ValidationError
 
 from components.data.encoding import Encoder
-from components.models import archive
-from components.models.target import Target
+from components.models.engine import FRAMEWORKS, Engine, absent, engine_class
+from components.models.target import Scale, Target
 from schemas.base import Contract
-from schemas.faults import DataError, Fault
+from schemas.faults import ConfigurationError, DataError, Fault
 
-ARCHIVE, ENCODER, DESCRIPTION = "model.skops", "encoder.json", "model.json"
-
-KEEPS_NO_ROWS = frozenset(
-    {
-        *("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"),
-        *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
-        *("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
-        *("LogisticRegression", "LinearRegression", "Ridge", "Lasso", "ElasticNet", "LinearSVC", "LinearSVR"),
-        *("SGDClassifier", "SGDRegressor", "GaussianNB", "MLPClassifier", "MLPRegressor"),
-        *("DummyClassifier", "DummyRegressor"),
-    }
-)
-"""Estimators known to keep sums, cuts and weights, but no row that they were fitted on."""
+ENCODER, DESCRIPTION = "encoder.json", "model.json"
 
 
 class Description(Contract):
     """What ``model.json`` says.
 
-    ``holds_rows`` is false only for estimators known to keep no train row; it says nothing of what can be inferred
-    from a model.
+    ``holds_rows`` is false only for models known to keep no train row; it says nothing of what can be inferred from
+    a model. ``facts`` is what the framework needs beside its files to read the model.
     """
 
-    schema_version: Literal[1] = 1
-    framework: Literal["scikit-learn"] = "scikit-learn"
-    estimator: str
+    schema_version: Literal[2] = 2
+    framework: str
+    name: str
     seed: int
     parameters: dict[str, Any]
     target: Target
+    scale: Scale
     features: int
     learned: tuple[str, ...]
     holds_rows: bool
     notes: tuple[str, ...]
     versions: dict[str, str]
-    trusted: tuple[str, ...]
+    facts: dict[str, Any]
     sha256: dict[str, str]
 
 
@@ -61,37 +47,32 @@ class Fitted:
 
     Parameters
     ----------
-    estimator : sklearn.base.BaseEstimator
+    engine : Engine
         Fitted on the encoder's features.
     encoder : Encoder
         Makes features of columns.
     target : Target
-        Makes values of what the estimator predicts.
+        Makes values of what the engine predicts.
     seed : int
         Root seed of the random streams.
+    scale : Scale
+        Makes numbers of what the engine predicts in regression.
     notes : tuple of str
         What a reader should know, without cell values.
     """
 
-    estimator: Any
+    engine: Engine
     encoder: Encoder
     target: Target
     seed: int
+    scale: Scale = Scale()  # noqa: RUF009  # immutable
     notes: tuple[str, ...] = ()
 
     @property
     def learned(self) -> tuple[str, ...]:
-        """Columns whose values, bounds or classes come from rows."""
-        return (*self.encoder.learned, *((self.target.column,) if self.target.learned else ()))
-
-
-def holds_rows(estimator: Any) -> bool:
-    """Say whether a fitted estimator may hold rows, or one figure per row, that it was fitted on.
-
-    Nearest neighbours, support vector machines and Gaussian processes do; of an estimator not known it is assumed,
-    and so it is of one that keeps its out-of-bag predictions.
-    """
-    return type(estimator).__name__ not in KEEPS_NO_ROWS or bool(getattr(estimator, "oob_score", False))
+        """Columns whose values, bounds, classes or scale come from rows."""
+        of_rows = self.target.learned or self.scale.learned
+        return (*self.encoder.learned, *((self.target.column,) if of_rows else ()))
 
 
 def write(folder: Path, fitted: Fitted) -> list[Path]:
@@ -106,22 +87,29 @@ def write(folder: Path, fitted: Fitted) -> list[Path]:
     Returns
     -------
     list of pathlib.Path
-        The three files.
+        The engine's files, ``encoder.json`` and ``model.json``.
+
+    Raises
+    ------
+    ConfigurationError
+        The model holds what no safe file can hold; nothing is written.
     """
-    estimator = fitted.estimator
-    packed, trusted = archive.dump(estimator)
-    content = {ARCHIVE: packed, ENCODER: _json(fitted.encoder.model_dump(mode="json"))}
+    engine = fitted.engine
+    files, facts = engine.dump()
+    content = {**files, ENCODER: _json(fitted.encoder.model_dump(mode="json"))}
     description = Description(
-        estimator=type(estimator).__name__,
+        framework=engine.framework,
+        name=engine.name,
         seed=fitted.seed,
-        parameters={key: _plain(value) for key, value in sorted(estimator.get_params(deep=False).items())},
+        parameters=engine.parameters(),
         target=fitted.target,
+        scale=fitted.scale,
         features=len(fitted.encoder.names),
         learned=fitted.learned,
-        holds_rows=holds_rows(estimator),
+        holds_rows=engine.holds_rows,
         notes=fitted.notes,
-        versions={"numpy": np.__version__, "scikit-learn": sklearn.__version__, "skops": skops.__version__},
-        trusted=trusted,
+        versions={"numpy": np.__version__, **engine.versions()},
+        facts=facts,
         sha256={name: sha256(data).hexdigest() for name, data in content.items()},
     )
     content[DESCRIPTION] = _json(description.model_dump(mode="json"))
@@ -137,27 +125,38 @@ def read(folder: Path) -> Fitted:
     Raises
     ------
     DataError
-        A file is absent, damaged, changed since it was saved, or of another version of scikit-learn.
+        A file is absent, damaged, changed since it was saved, or of another version of its framework.
+    ConfigurationError
+        The framework isn't installed.
     """
     try:
         description = Description.model_validate_json(_bytes(folder / DESCRIPTION))
     except ValidationError:
         raise DataError(Fault(DESCRIPTION, "not the description of a model")) from None
-    content = {name: _bytes(folder / name) for name in (ARCHIVE, ENCODER)}
+    framework = description.framework
+    if framework not in FRAMEWORKS:
+        raise DataError(Fault(DESCRIPTION, "the model is of a framework that isn't read", ", ".join(FRAMEWORKS)))
+    if missing := absent(framework):
+        raise ConfigurationError(missing)
+    chosen = engine_class(framework)
+    content = {name: _bytes(folder / name) for name in (*chosen.files, ENCODER)}
     changed = [name for name, data in content.items() if description.sha256.get(name) != sha256(data).hexdigest()]
     if changed:
         raise DataError([Fault(name, f"not what {DESCRIPTION} describes", "its sha256 differs") for name in changed])
-    then, now = description.versions.get("scikit-learn", ""), sklearn.__version__
+    _require_version(framework, description.versions.get(framework, ""), chosen.versions()[framework])
+    encoder = Encoder.from_json(content.pop(ENCODER))
+    if len(encoder.names) != description.features:
+        raise DataError(Fault(ENCODER, f"makes {len(encoder.names)} features", f"the model has {description.features}"))
+    facts = {**description.facts, "parameters": description.parameters}
+    engine = chosen.read(description.name, content, facts)
+    return Fitted(engine, encoder, description.target, description.seed, description.scale, description.notes)
+
+
+def _require_version(framework: str, then: str, now: str) -> None:
+    """Refuse files of another minor version, whose layout may differ."""
     if then.split(".")[:2] != now.split(".")[:2]:
-        raise DataError(
-            Fault(ARCHIVE, f"saved with scikit-learn {then}, here is {now}", remedy=f"install scikit-learn=={then}")
-        )
-    estimator = archive.load(content[ARCHIVE], description.trusted)
-    if type(estimator).__name__ != description.estimator:
-        raise DataError(Fault(ARCHIVE, f"holds another estimator than {DESCRIPTION} says"))
-    return Fitted(
-        estimator, Encoder.from_json(content[ENCODER]), description.target, description.seed, description.notes
-    )
+        problem = f"saved with {framework} {then}, here is {now}"
+        raise DataError(Fault(DESCRIPTION, problem, remedy=f"install {framework}=={then}"))
 
 
 def _bytes(path: Path) -> bytes:
@@ -169,14 +168,3 @@ def _bytes(path: Path) -> bytes:
 
 def _json(data: Any) -> bytes:
     return (json.dumps(data, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def _plain(value: Any) -> Any:
-    """Return a parameter as JSON can hold it."""
-    if isinstance(value, float):
-        return value if isfinite(value) else str(value)
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return value if value is None or isinstance(value, str | int) else type(value).__name__

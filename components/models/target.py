@@ -1,5 +1,6 @@
 """The column a model learns: its classes in declared order, and the way to numbers and back."""
 
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,40 @@ CLASS_LIMIT = 100
 """Most classes that the bounds of an integer column are spelled out to."""
 
 Numbers = npt.NDArray[Any]
+
+
+class Scale(Contract):
+    """How numbers of a regression target are standardised for an engine that asks for it.
+
+    Parameters
+    ----------
+    middle : float
+        Becomes 0.
+    deviation : float
+        Becomes 1.
+    learned : bool
+        The two come from rows, since the schema declares no bounds.
+    """
+
+    middle: float = 0.0
+    deviation: float = 1.0
+    learned: bool = False
+
+    @classmethod
+    def of(cls, column: Column, numbers: Numbers) -> Self:
+        """Return mean and standard deviation of values spread evenly over the declared bounds, else of `numbers`."""
+        low, high = column.min, column.max
+        if isinstance(low, int | float) and isinstance(high, int | float):
+            return cls(middle=(low + high) / 2, deviation=(high - low) / sqrt(12) or 1.0)
+        return cls(middle=float(numbers.mean()), deviation=float(numbers.std()) or 1.0, learned=True)
+
+    def standardised(self, numbers: Numbers) -> Numbers:
+        """Return what the engine learns."""
+        return np.asarray((numbers - self.middle) / self.deviation)
+
+    def restored(self, numbers: Numbers) -> Numbers:
+        """Return the target's own numbers."""
+        return np.asarray(numbers * self.deviation + self.middle)
 
 
 class Target(Contract):

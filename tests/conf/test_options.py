@@ -16,9 +16,13 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 NEEDS = {
     "dataset/adult": ["dataset.source.path=adult.csv"],
     "dataset/adult_six": ["dataset.source.path=adult.csv", "dataset.hierarchies=hierarchies"],
+    "dataset/lendingclub": ["dataset.source.path=loans.csv"],
     "anonymization/pipeline": ["anonymization.steps=[{name: mondrian, columns: [age]}]"],
     "anonymization/transform": ["anonymization.path=transformation.json"],
+    "model/callable": ["model.path=score.py"],
+    "model/predictions": ["model.path=predictions.csv", "model.column=outcome"],
     "model/sklearn": ["model.estimator=DecisionTreeClassifier"],
+    "model/torch": ["model.module=net"],
     "model/linear": ["dataset=diabetes"],
     "model/none": ["anonymization=none"],
     "dataset/diabetes": ["model=linear"],

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from components.data.table import Table
-from components.models import build, load
+from components.models import build, engine, load
 from components.models.declarations import AnySklearn, Boosting, Forest, Linear, Logistic, Tree
 from components.models.estimators import available, check
 from schemas.dataset import DatasetSchema
@@ -208,7 +208,7 @@ def test_a_changed_file_is_refused_before_it_is_read(saved: Path, name: str) -> 
         load(saved)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"estimator": 3}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": 3}'])
 def test_a_description_that_is_none_is_refused(saved: Path, text: str) -> None:
     (saved / "model.json").write_text(text)
     with pytest.raises(DataError, match="not the description of a model"):
@@ -221,20 +221,43 @@ def test_another_version_of_scikit_learn_is_refused(saved: Path) -> None:
         load(saved)
 
 
+def test_a_framework_that_is_not_read_is_told(saved: Path) -> None:
+    describe(saved, framework="tensorflow")
+    with pytest.raises(DataError, match=r"framework that isn't read; scikit-learn, torch, keras, xgboost"):
+        load(saved)
+
+
+def test_a_framework_that_is_not_installed_is_told(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "find_spec", lambda package: None)  # noqa: ARG005
+    describe(saved, framework="xgboost")
+    with pytest.raises(ConfigurationError, match=r"xgboost is not installed; pip install 'privacy-runner\[xgboost\]'"):
+        load(saved)
+
+
+def test_an_encoder_of_another_model_is_refused(saved: Path, patients: Patients, tmp_path: Path) -> None:
+    fewer = [column for column in patients().schema.columns if column.name != "age"]
+    train = Table(patients(rows=50).frame, patients().schema.model_copy(update={"columns": fewer}))
+    build(Tree(), train.schema, 0).fit(train).save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "encoder.json", saved / "encoder.json")
+    describe(saved)
+    with pytest.raises(DataError, match=r"encoder\.json: makes 9 features; the model has 10"):
+        load(saved)
+
+
 def test_types_beyond_our_list_are_never_trusted(saved: Path) -> None:
-    describe(saved, trusted=["sklearn.tree._tree.Tree", "os.system"])
+    describe(saved, facts={"trusted": ["sklearn.tree._tree.Tree", "os.system"]})
     with pytest.raises(DataError, match="asks to trust types"):
         load(saved)
 
 
 def test_types_that_the_description_leaves_out_are_not_made(saved: Path) -> None:
-    describe(saved, trusted=[])
+    describe(saved, facts={"trusted": []})
     with pytest.raises(DataError, match=r"holds types that model\.json doesn't list"):
         load(saved)
 
 
 def test_another_estimator_in_the_archive_is_refused(saved: Path) -> None:
-    describe(saved, estimator="RandomForestClassifier")
+    describe(saved, name="RandomForestClassifier")
     with pytest.raises(DataError, match="holds another estimator"):
         load(saved)
 

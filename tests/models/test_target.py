@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.models.target import CLASS_LIMIT, Target
+from components.models.target import CLASS_LIMIT, Scale, Target
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError
 
@@ -67,3 +67,18 @@ def test_far_bounds_of_integers_are_no_list_of_classes(schema_of: Schemas) -> No
         Target.from_schema(schema)
     learned = Target.from_schema(schema, pd.DataFrame({"visits": pd.Series([7, 3, 7, None], dtype="Int64")}))
     assert (learned.classes, learned.learned) == ((3, 7), True)
+
+
+def test_the_scale_of_numbers_is_that_of_the_bounds_or_of_rows(schema_of: Schemas) -> None:
+    numbers = np.array([100.0, 300.0])
+    declared = Scale.of(schema_of("cost").column("cost"), numbers)
+    assert (declared.middle, declared.deviation, declared.learned) == (500, pytest.approx(1000 / 12**0.5), False)
+    half = Scale.of(schema_of("cost", max=None).column("cost"), numbers)
+    assert (half.middle, half.deviation, half.learned) == (200, 100, True)
+    assert half.standardised(numbers).tolist() == [-1, 1]
+    assert half.restored(half.standardised(numbers)).tolist() == [100, 300]
+
+
+def test_a_scale_of_one_value_is_no_division_by_zero(schema_of: Schemas) -> None:
+    assert Scale.of(schema_of("cost", min=7, max=7).column("cost"), np.zeros(1)).deviation == 1
+    assert Scale.of(schema_of("cost", min=None).column("cost"), np.full(3, 7.0)).deviation == 1

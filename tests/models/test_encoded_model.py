@@ -127,7 +127,7 @@ def test_folds_cut_by_an_estimator_are_not_cut_from_sorted_rows(patients: Patien
     train = patients("cost")
     model = build(AnySklearn(estimator="LassoCV"), train.schema, 0).fit(train)
     assert np.corrcoef(model.predict(train.frame), train.frame["cost"])[0, 1] > 0.9
-    errors = model.fitted.estimator.mse_path_[-1]  # of least penalty, by fold
+    errors = model.fitted.engine.estimator.mse_path_[-1]  # of least penalty, by fold
     assert errors.max() < 2 * errors.min()
 
 
@@ -143,8 +143,8 @@ def test_the_estimator_draws_from_the_stream_named_model(patients: Patients, see
     train = patients(rows=60)
     for params in (Tree(), Forest(n_estimators=3), AnySklearn(estimator="SGDClassifier")):
         model = build(params, train.schema, seed).fit(train)
-        assert model.estimator.random_state == derived_seed(seed, "model")
-        assert model.fitted.estimator.random_state == derived_seed(seed, "model")
+        assert model.engine.estimator.random_state == derived_seed(seed, "model")
+        assert model.fitted.engine.estimator.random_state == derived_seed(seed, "model")
 
 
 def test_rows_are_shuffled_by_the_stream_named_model_order(patients: Patients, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +159,8 @@ def test_a_random_state_of_the_user_is_kept(patients: Patients) -> None:
     schema = patients().schema
     fixed = AnySklearn(estimator="RandomForestClassifier", params={"random_state": 11})
     unset = AnySklearn(estimator="RandomForestClassifier", params={"random_state": None})
-    assert build(fixed, schema, 0).estimator.random_state == 11
-    assert build(unset, schema, 0).estimator.random_state is not None
+    assert build(fixed, schema, 0).engine.estimator.random_state == 11
+    assert build(unset, schema, 0).engine.estimator.random_state is not None
 
 
 def test_neither_frame_nor_model_declaration_is_written_to(patients: Patients) -> None:
@@ -245,10 +245,10 @@ def test_each_fit_starts_anew(patients: Patients) -> None:
     first, second = patients(seed=0), patients(seed=1)
     model = build(Forest(n_estimators=3), first.schema, 0)
     before = model.fit(first).scores(first.frame)
-    earlier = model.fitted.estimator
+    earlier = model.fitted.engine.estimator
     assert (model.fit(second).scores(first.frame) != before).any()
     assert (model.fit(first).scores(first.frame) == before).all()
-    assert model.fitted.estimator is not earlier
+    assert model.fitted.engine.estimator is not earlier
 
 
 def test_what_the_schema_leaves_open_is_refused_or_learned(patients: Patients, schema_of: Schemas) -> None:

@@ -1,0 +1,217 @@
+"""A table of stored predictions as a model: it answers for the rows that it knows, and for no other."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from components.data.declarations import Csv, Parquet
+from components.data.reading import Reading, read
+from components.data.table import Table
+from components.models import target as targets
+from components.models.callable_file import file_fault
+from components.models.declarations import Predictions
+from components.models.known_rows import KnownRows
+from components.models.outputs import Answer, Outputs
+from components.models.target import Numbers, Target
+from components.models.trained_model import Answers, TrainedModel, answers_of, declared_target
+from schemas.dataset import Column, DatasetSchema
+from schemas.faults import ConfigurationError, DataError, Fault
+from schemas.wording import shown
+
+PARQUET = b"PAR1"
+
+
+class PredictionsModel(TrainedModel):
+    """Predictions that some model once made, looked up by the rows' key.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The rows that were predicted; holds at least the key columns.
+    predictions : array-like, or list of these
+        Of these rows, in their order: as a function of `CallableModel` gives them.
+    schema : DatasetSchema
+    key : sequence of str, optional
+        Columns that tell rows apart; all features without it.
+    outputs : {"labels", "probabilities", "logits"}, default "labels"
+    target_output : int, default 0
+        Which of several outputs is the schema's target.
+
+    Raises
+    ------
+    ConfigurationError
+        The schema has no such key columns, or the predictions are none; told by count.
+    DataError
+        Rows with one key have different predictions, or key columns are absent.
+    """
+
+    framework: ClassVar[str] = "predictions"
+    known_only: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        predictions: Any,
+        schema: DatasetSchema,
+        *,
+        key: Sequence[str] | None = None,
+        outputs: Outputs = "labels",
+        target_output: int = 0,
+    ) -> None:
+        super().__init__(schema, outputs=outputs, target_output=target_output)
+        if wrong := _key_faults(schema, key):
+            raise ConfigurationError(wrong)
+        if frame.empty:
+            raise DataError(Fault("stored predictions", "0 rows", "at least one"))
+        self._known = KnownRows(frame, _key(schema, key))
+        found = answers_of(predictions, outputs, self.target, rows=len(frame), target_output=target_output)
+        first = _first(self._known.groups, found)
+        own = found.own
+        scores = None if own.scores is None else own.scores[first]
+        self._stored = Answers(Answer(own.numbers[first], scores), found.joint[first])
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The key columns."""
+        return tuple(column.name for column in self._known.key)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know, without cell values."""
+        by = ", ".join(map(shown, self.seen))
+        return (f"predictions are stored ones of {self._known.count} known rows, told apart by {by}",)
+
+    def fit(self, table: Table) -> Self:
+        """Learn nothing, but refuse rows that have no stored prediction.
+
+        Raises
+        ------
+        DataError
+            There are such rows; told by count.
+        """
+        self._asked(table.frame)
+        return self
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the key, and what is stored."""
+        return {"key": list(self.seen), "outputs": self.form, "target_output": self.target_output}
+
+    def _answers(self, frame: pd.DataFrame) -> Answers:
+        groups = self._known.find(frame)
+        if unknown := int((groups < 0).sum()):
+            verb = "have" if unknown > 1 else "has"
+            problem = f"{unknown} of {len(frame)} rows {verb} no stored prediction"
+            raise DataError(Fault("model", problem, "rows that were predicted", "store predictions of all rows"))
+        own = self._stored.own
+        scores = None if own.scores is None else own.scores[groups]
+        return Answers(Answer(own.numbers[groups], scores), self._stored.joint[groups])
+
+
+def check(params: Predictions, schema: DatasetSchema) -> list[Fault]:
+    """Return all that is wrong with a declaration: target, key, number of columns, and the file's absence."""
+    wrong = targets.faults(schema)
+    if not wrong:
+        try:
+            wrong = _column_faults(params, declared_target(schema))
+        except ConfigurationError as error:
+            wrong = list(error.faults)
+    missing = file_fault(params.path)
+    return [*wrong, *_key_faults(schema, params.key), *([missing] if missing else [])]
+
+
+def build(params: Predictions, schema: DatasetSchema, seed: int, *, learn: bool = False) -> PredictionsModel:  # noqa: ARG001  # as every model is made
+    """Make the model of a declaration (see `components.models.interface.build`); its file is read.
+
+    Raises
+    ------
+    ConfigurationError
+        With all that `check` finds.
+    DataError
+        The file can't be read, or its cells are not what the schema declares; with all faults.
+    """
+    if wrong := check(params, schema):
+        raise ConfigurationError(wrong)
+    names = params.columns or [params.column or ""]
+    reading = _read(params, schema, names)
+    frame = reading.table.frame
+    stored = [frame[name] for name in names]
+    predictions = stored[0] if params.columns is None else np.column_stack(stored)
+    outputs: Outputs = "labels" if params.columns is None else "probabilities"
+    made = PredictionsModel(frame, predictions, schema, key=params.key, outputs=outputs)
+    made.inputs = reading.inputs
+    return made
+
+
+def _key(schema: DatasetSchema, key: Sequence[str] | None) -> list[Column]:
+    return [schema.column(name) for name in (schema.features if key is None else key)]
+
+
+def _key_faults(schema: DatasetSchema, key: Sequence[str] | None) -> list[Fault]:
+    used = {column.name for column in schema.used} - {schema.target}
+    return [
+        Fault("model.key", f"the table has no column {shown(name)} to tell rows apart by", ", ".join(sorted(used)))
+        for name in key or ()
+        if name not in used
+    ]
+
+
+def _column_faults(params: Predictions, target: Target) -> list[Fault]:
+    if params.columns is None or len(params.columns) == len(target.classes):
+        return []
+    allowed = f"one for each of {len(target.classes)} classes" if target.classes else "column, for a regression"
+    return [Fault("model.columns", f"names {len(params.columns)} columns", allowed)]
+
+
+def _first(groups: Numbers, found: Answers) -> Numbers:
+    """Return the first row of each group, having made sure that all its rows have the same predictions."""
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    every = [found.joint] if found.own.scores is None else [found.joint, found.own.scores]
+    differs = np.logical_or.reduce([(part != part[first][group]).any(axis=1) for part in every])
+    if conflicting := len(np.unique(group[differs])):
+        several = conflicting > 1
+        problem = f"{conflicting} row{'s' if several else ''} {'have' if several else 'has'} different predictions"
+        raise DataError(Fault("stored predictions", problem, "one prediction a row", "name more columns in model.key"))
+    return np.asarray(first)
+
+
+def _read(params: Predictions, schema: DatasetSchema, names: Sequence[str]) -> Reading:
+    """Read key columns and predictions from the file, typed as the schema's; other columns are left aside."""
+    declared = [
+        *(column.model_copy(update={"unique": False, "role": "insensitive"}) for column in _key(schema, params.key)),
+        *(_of_prediction(name, params, schema) for name in names),
+    ]
+    alone = {"target": None, "task": None, "subject_id": None, "client": None, "undeclared": "drop"}
+    told = schema.model_copy(
+        update={"columns": declared, **alone, "split": schema.split.model_copy(update={"stratify": False})}
+    )
+    with Path(params.path).open("rb") as file:
+        is_parquet = file.read(len(PARQUET)) == PARQUET
+    source = Parquet(path=params.path) if is_parquet else Csv(path=params.path)
+    try:
+        return read(told, source, Path())
+    except DataError as error:
+        raise DataError([_mended(fault) for fault in error.faults]) from None
+
+
+def _of_prediction(name: str, params: Predictions, schema: DatasetSchema) -> Column:
+    """Declare a column of predictions: probabilities are numbers; a label is a value of the target."""
+    if params.columns is not None:
+        return Column(name=name, dtype="number", role="insensitive")
+    target = schema.column(schema.target or "")
+    if schema.task == "regression":
+        return Column(name=name, dtype="number", role="insensitive")  # a prediction may lie beyond the bounds
+    return target.model_copy(update={"name": name, "role": "insensitive", "unique": False, "hierarchy": None})
+
+
+def _mended(fault: Fault) -> Fault:
+    """Name what mends this file, where a fault of a dataset's file names what mends that."""
+    if "dataset.source.path" in fault.remedy:
+        return replace(fault, remedy=fault.remedy.replace("dataset.source.path", "model.path"))
+    if "dataset.source" not in f"{fault.allowed} {fault.remedy}":
+        return fault
+    form = "key columns and predictions, delimited by commas, in UTF-8 with decimal points; or Parquet"
+    return replace(fault, allowed=form, remedy="write the file so, or set model.key to columns that it holds")
