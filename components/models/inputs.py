@@ -60,7 +60,7 @@ def as_frame(data: Any, names: Sequence[str] | None, schema: DatasetSchema) -> p
                 faults += error.faults
     if faults:
         raise DataError(faults)
-    return pd.DataFrame(columns, index=frame.index)
+    return pd.DataFrame(columns)
 
 
 def _named(data: Any, names: Sequence[str] | None, schema: DatasetSchema) -> pd.DataFrame:

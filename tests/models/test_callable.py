@@ -194,6 +194,22 @@ def test_a_regression_may_have_several_targets(patients: Patients) -> None:
     assert (model.outputs(test.frame)[:, 1] == 2 * test.frame["age"]).all()
 
 
+@pytest.mark.parametrize(
+    ("target", "other", "told"),
+    [
+        ("grade", lambda frame: grades(frame)[:-1], r"gives an output of shape \(299,\); 300 rows"),
+        ("cost", lambda frame: np.full(len(frame), np.nan), "300 of 300 rows have what is no finite number"),
+    ],
+)
+def test_another_output_is_judged_as_well(
+    patients: Patients, target: str, other: Callable[[pd.DataFrame], Any], told: str
+) -> None:
+    test = patients(target)
+    first = grades if target == "grade" else (lambda frame: frame["age"].to_numpy())
+    with pytest.raises(ConfigurationError, match=told):
+        CallableModel(lambda frame: [first(frame), other(frame)], test.schema).outputs(test.frame)
+
+
 def test_a_missing_label_in_another_output_is_told(patients: Patients) -> None:
     test = patients("grade")
     model = CallableModel(lambda frame: [grades(frame), frame["severity"].to_numpy(dtype=object)], test.schema)

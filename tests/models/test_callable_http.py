@@ -133,6 +133,13 @@ def test_moments_are_sent_as_iso_8601(server: Server) -> None:
     assert second == [None, None, None]
 
 
+def test_what_json_can_not_hold_is_not_sent(server: Server, patients: Patients) -> None:
+    frame = patients().frame.assign(pressure=np.inf)
+    with pytest.raises(ConfigurationError, match=r"the function fails on these rows \(ValueError\)"):
+        build(CallableDeclaration(url=server.url), patients().schema, 0).predict(frame)
+    assert server.requests == []
+
+
 def test_a_token_is_sent_and_kept_nowhere(
     server: Server, patients: Patients, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

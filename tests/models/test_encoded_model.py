@@ -191,6 +191,26 @@ def test_regression_on_one_value_gives_that_value(patients: Patients) -> None:
     assert build(Linear(), train.schema, 0).fit(one).predict(train.frame) == pytest.approx(7.5)
 
 
+def test_no_rows_have_no_predictions(patients: Patients) -> None:
+    for target, classes in (("grade", 3), ("back", 2), ("cost", 0)):
+        train = patients(target, rows=40)
+        model = build(Tree(), train.schema, 0).fit(train)
+        none = train.frame.iloc[:0]
+        assert model.predict(none).dtype == model.predict(train.frame).dtype
+        assert len(model.predict(none)) == 0
+        assert classes == 0 or np.shape(model.scores(none)) == (0, classes)
+
+
+def test_an_engine_that_does_not_ask_for_it_learns_the_numbers_as_they_are(
+    patients: Patients, schema_of: Schemas
+) -> None:
+    schema = schema_of("cost", min=None, max=None)
+    frame = patients("cost", rows=40).frame
+    model = build(Tree(min_samples_leaf=1), schema, 0).fit(Table(frame, schema))
+    assert model.learned == ()
+    assert (model.predict(frame) == frame["cost"]).all()
+
+
 def test_no_train_rows_are_refused(patients: Patients) -> None:
     train = patients(rows=5)
     with pytest.raises(DataError, match="0 rows"):

@@ -47,6 +47,12 @@ def test_one_column_of_logits_is_two_columns_with_a_zero(column: np.ndarray) -> 
     assert one.scores.sum(axis=1) == pytest.approx(1)
 
 
+def test_one_column_is_as_exact_for_the_first_class_as_for_the_last() -> None:
+    found = answer([60.0, -60.0], "logits", classes=2, rows=2)
+    assert found.scores is not None
+    assert found.scores[0, 0] == found.scores[1, 1] == pytest.approx(np.exp(-60))
+
+
 def test_of_equal_scores_the_first_class_is_taken() -> None:
     assert answer([0.5], "probabilities", classes=2, rows=1).numbers.tolist() == [0]
     assert answer([[0.2, 0.4, 0.4]], "probabilities", classes=3, rows=1).numbers.tolist() == [1]

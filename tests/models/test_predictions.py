@@ -51,12 +51,22 @@ def test_rows_with_two_predictions_are_refused_by_count(patients: Patients) -> N
     twice = pd.concat([known.frame, known.frame.iloc[:3]])
     stored = np.append(guesses(known.frame), guesses(known.frame.iloc[:3]))
     PredictionsModel(twice, stored, known.schema)
+    once = stored.copy()
+    once[-1] = "ill" if once[-1] == "well" else "well"
+    with pytest.raises(DataError, match="1 row has different predictions"):
+        PredictionsModel(twice, once, known.schema)
     stored[-2:] = np.where(stored[-2:] == "ill", "well", "ill")
     with pytest.raises(DataError, match="2 rows have different predictions"):
         PredictionsModel(twice, stored, known.schema)
     scores = np.linspace(0, 1, len(twice))
     with pytest.raises(DataError, match="3 rows have different predictions"):
         PredictionsModel(twice, scores, known.schema, outputs="probabilities")
+
+
+def test_a_key_that_the_table_does_not_have_is_refused(patients: Patients) -> None:
+    known = patients()
+    with pytest.raises(ConfigurationError, match=r"model\.key: the table has no column 'outcome' to tell rows apart"):
+        PredictionsModel(known.frame, guesses(known.frame), known.schema, key=["outcome"])
 
 
 def test_probabilities_give_labels_and_scores(patients: Patients) -> None:
