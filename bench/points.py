@@ -24,6 +24,11 @@ from scipy import stats
 from bench.product import ADULT, ROOT, Finished, call, class_sizes, environment, run_folders
 
 CANARY = "ZZ-CANARY-7731"
+MINIMISED = (
+    ("minimization=tree", "minimization.target=0.5"),
+    ("minimization=greedy", "minimization.target=0.5"),
+    ("minimization=personal", "minimization.delta=0.5"),
+)
 UNREACHABLE = "anonymization.criteria=[{name: k, k: 5}, {name: l_entropy, l: 11.99, column: diagnosis}]"
 ADULT_QIS = [
     "age",
@@ -167,14 +172,22 @@ def canary(work: Path, rows: int = 400, columns: Sequence[str] | None = None) ->
     hidden = {name for name, column in declared.items() if column["role"] in {"identifier", "drop"}}
     leaks: list[str] = []
     ended = {0: 0, 3: 0, 4: 0}
-    for column in columns or list(frame.columns):
+    for number, column in enumerate(columns or list(frame.columns)):
+        minimised = MINIMISED[number % len(MINIMISED)]
         marked = frame.copy()
         marked.loc[rows // 2, column] = CANARY
         marked.to_csv(work / "mine.csv", index=False)
         for name, more in (("fits", ()), ("misses", (UNREACHABLE,))):
             outputs = work / f"{column}-{name}"
             done = call(
-                "--config-dir", str(conf), "dataset=mine", "model=tree", f"output.dir={outputs}", *more, cwd=work
+                "--config-dir",
+                str(conf),
+                "dataset=mine",
+                "model=tree",
+                f"output.dir={outputs}",
+                *minimised,
+                *more,
+                cwd=work,
             )
             ended[done.exit_code] = ended.get(done.exit_code, 0) + 1
             places = files_with(CANARY, outputs)
@@ -190,17 +203,18 @@ def canary(work: Path, rows: int = 400, columns: Sequence[str] | None = None) ->
 
 
 def row_order(work: Path, rows: int = 6000, shuffles: int = 3) -> Verdict:
-    """Shuffle the rows: the release has the same bytes (it is written in the order of its values)."""
+    """Shuffle the rows: the release, written in the order of its values, and what is asked have the same bytes."""
     frame, conf = hospitals_csv(work, rows)
-    digests = set()
+    found = set()
     for seed in range(shuffles + 1):
         order = np.random.default_rng(seed).permutation(rows) if seed else np.arange(rows)
         frame.iloc[order].to_csv(work / "mine.csv", index=False)
-        done = call("--config-dir", str(conf), "dataset=mine", "model=tree", cwd=work)
+        done = call("--config-dir", str(conf), "dataset=mine", "model=tree", "minimization.target=0.7", cwd=work)
         if done.exit_code != 0 or done.folder is None:
             return Verdict(holds=False, figure=f"exit {done.exit_code}: {done.stderr.strip()}")
-        digests.add(digest(done.folder / "data" / "release.csv"))
-    return Verdict(len(digests) == 1, f"{len(digests)} different releases of {shuffles + 1} orders of {rows} rows")
+        made = ("data/release.csv", "minimization/generalizations.json", "minimization/ask.html")
+        found.add(tuple(digest(done.folder / name) for name in made))
+    return Verdict(len(found) == 1, f"{len(found)} different results of {shuffles + 1} orders of {rows} rows")
 
 
 def same_seed(work: Path, *overrides: str) -> Verdict:

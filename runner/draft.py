@@ -62,6 +62,13 @@ class Draft:
         """Return the option chosen in each group."""
         return choices(self.defaults)
 
+    def chosen(self) -> frozenset[str]:
+        """Return the groups that were typed, whole or a setting of theirs, or have another option than the shipped."""
+        texts: Any = OmegaConf.to_container(self.config.hydra.overrides.task, resolve=False)
+        typed = (str(text).lstrip("+~").partition("=")[0] for text in texts)
+        others = {group for group, option in self.choices().items() if self.options.standard.get(group) != option}
+        return frozenset({key.partition(".")[0] for key in typed} | others)
+
     def files(self) -> tuple[Any, ...]:
         """Return the files that took part, with their digests."""
         return files(self.options, self.defaults)

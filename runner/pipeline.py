@@ -1,25 +1,28 @@
-"""One run from top to bottom: read, split, fit, anonymise, fit again, assess; each stage a function."""
+"""One run from top to bottom: read, split, fit, anonymise, fit again, minimise, assess; each stage a function."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import yaml
 
 from components.anonymization import Given, Release, measure
 from components.anonymization.criteria.sensitive import table_counts
 from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.population import refuse_strangers
-from components.data import Reading, Split, Table, canonical_order, header, read, split
-from components.models import Model, build, reference_models
+from components.data import Reading, Split, Table, header, read, split
+from components.minimization.asking import Asked
+from components.minimization.declarations import STREAMS as MINIMIZATION_STREAMS
+from components.minimization.minimise import Outcome, model_of
+from components.models import Model, reference_models
 from components.randomness import derived_seed
 from components.registry import load
 from runner import canonical
+from runner.aims import Skipped, passed_over
+from runner.asked import asked_line
 from runner.compose import Composed
 from runner.exposure import exposure
 from runner.facts import (
@@ -38,17 +41,19 @@ from runner.facts import (
 )
 from runner.folder import Workspace
 from runner.given import read_given
+from runner.job import Job
+from runner.minimizing import Goal, goal, minimization
+from runner.modelling import fitted, predicted, save
 from runner.outcome import RECORD_NOTE
 from runner.plan import require_settings
 from runner.record import opening, reading_sections
-from runner.recording import Run, StageNote, recording
+from runner.recording import recording
 from runner.releasing import measure_written, refuse_identifiers, table_digest, write_table
 from runner.secrets import mask, mask_tree, secrets
-from runner.terminal import Screen, close, screen, summary
-from schemas.dataset import DatasetSchema
+from runner.terminal import close, screen, summary
 from schemas.faults import DataError
+from schemas.run_config import RunConfig
 from schemas.table import validate
-from schemas.tables import Metric
 
 STAGES = ("dataset", "split", "model", "anonymization", "retraining", "minimization", "federation", "assessment")
 STREAMS = ("split", "model", "model-order", "anonymization")
@@ -76,39 +81,6 @@ def run_job(composed: Composed, sweep: Path, number: int) -> int:
     return _recorded(composed, lambda: Workspace.open_job(sweep, number))
 
 
-@dataclass(frozen=True)
-class Job:
-    """What every stage of a run needs: the configuration, the record and the screen."""
-
-    composed: Composed
-    record: Run
-    screen: Screen
-    metrics: list[Metric] = field(default_factory=list)
-
-    @property
-    def config(self) -> Any:  # the sections' types are known by their registered names alone
-        """The validated configuration."""
-        return self.composed.config
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[StageNote]:
-        """Show and record a stage."""
-        self.screen.stage(name)
-        with self.record.stage(name) as note:
-            yield note
-        self.screen.done()
-
-    def measured(self, metrics: list[Metric]) -> None:
-        """Record figures."""
-        self.metrics.extend(metrics)
-        self.record.note(metrics=metrics)
-
-    def skip(self, name: str, reason: str) -> None:
-        """Show and record that a stage is not part of the run."""
-        self.record.event("stage skipped", name, reason=reason)
-        self.screen.done()
-
-
 def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> int:
     config, hidden = composed.config, secrets(composed)
     sections = opening(
@@ -124,7 +96,7 @@ def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> in
             {name: getattr(plugin, name) for name in ("kind", "name", "distribution", "version")}
             for plugin in composed.plugins
         ],
-        streams={purpose: derived_seed(config.seed, purpose) for purpose in STREAMS},
+        streams={purpose: derived_seed(config.seed, purpose) for purpose in _streams(config)},
     )
     with (
         open_workspace() as workspace,
@@ -142,6 +114,11 @@ def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> in
     return 0
 
 
+def _streams(config: RunConfig) -> tuple[str, ...]:
+    """Return the names of the random streams that a run may draw from."""
+    return STREAMS if passed_over(config) else (*STREAMS, *MINIMIZATION_STREAMS)
+
+
 @contextmanager
 def _told_where(workspace: Workspace) -> Iterator[None]:
     """Let whoever reports an error say where its record stands."""
@@ -155,13 +132,13 @@ def _told_where(workspace: Workspace) -> Iterator[None]:
 
 def _flow(job: Job) -> list[str]:
     reading, given = _dataset(job)
-    parts = _split(job, reading.table, given)
+    parts, aim = _split(job, reading.table, given)
     original = _model(job, parts.train)
     release = _anonymization(job, parts.train, original, given)
-    retrained = _retraining(job, release)
-    for stage in ("minimization", "federation"):
-        job.skip(stage, f"{stage}={getattr(job.config, stage).name}")
-    _assessment(job, parts, release, {"original": original, "anonymized": retrained})
+    retrained = _retraining(job, release, original)
+    outcome = minimization(job, aim, _kept(job, original, retrained, release))
+    job.skip("federation", f"federation={job.config.federation.name}")
+    _assessment(job, parts, release, {"original": original, "anonymized": retrained}, outcome)
     if release is not None:
         job.record.note(flow=rows_and_columns(reading, parts, release))
     return summary(
@@ -169,10 +146,20 @@ def _flow(job: Job) -> list[str]:
         rows=len(reading.table.frame),
         test=len(parts.test.frame),
         metrics=job.metrics,
-        how=[] if release is None else [*criteria_lines(release), *search_lines(release)],
+        how=[
+            *([] if release is None else [*criteria_lines(release), *search_lines(release)]),
+            *_asked(aim, outcome),
+        ],
         # What is to be said of the result comes before what is to be said of a hierarchy's labels.
         warnings=sorted(job.record.warnings, key=_hierarchy_warnings(given).__contains__),
     )
+
+
+def _asked(aim: Goal | Skipped, outcome: Outcome | None) -> list[tuple[str, str]]:
+    """Return what the closing lines say of what is collected; nothing where the configuration left it out."""
+    if outcome is not None:
+        return [("asked", asked_line(outcome))]
+    return [("asked", f"everything: {aim.reason}")] if isinstance(aim, Skipped) and aim.by_rows else []
 
 
 def _hierarchy_warnings(given: Given) -> list[str]:
@@ -195,6 +182,7 @@ def _dataset(job: Job) -> tuple[Reading, Given]:
                 job.record.output(path, release="internal", rows=len(rows))
             raise
         job.record.note(**reading_sections(reading, given.inputs))
+        job.inputs.extend([*reading.inputs, *given.inputs])
         note.facts = {"rows": len(reading.table.frame), "columns": len(reading.table.frame.columns)}
         note.inputs = digests_of([*reading.inputs, *given.inputs])
         note.outputs = {"table": table_digest(reading.table)}
@@ -203,8 +191,11 @@ def _dataset(job: Job) -> tuple[Reading, Given]:
     return reading, given
 
 
-def _split(job: Job, table: Table, given: Given) -> Split:
-    """Part train from test rows, and refuse what can't be reached on the train rows before any work is done."""
+def _split(job: Job, table: Table, given: Given) -> tuple[Split, Goal | Skipped]:
+    """Part train from test rows, and refuse what can't be reached on either before any work is done.
+
+    The test rows are parted once more for minimisation: returned is its goal, or why there is none.
+    """
     with job.stage("split") as note:
         note.inputs = {"table": table_digest(table)}
         parts = split(table, job.config.seed)
@@ -214,7 +205,8 @@ def _split(job: Job, table: Table, given: Given) -> Split:
             refuse_strangers(parts.train, given.population)
         if precheck := getattr(job.config.anonymization, "precheck", ""):
             load(precheck)(job.config.anonymization, parts.train, given)
-    return parts
+        aim = goal(job.config, parts)
+    return parts, aim
 
 
 def _model(job: Job, train: Table) -> Model | None:
@@ -223,11 +215,11 @@ def _model(job: Job, train: Table) -> Model | None:
         job.skip("model", "model=none")
         return None
     with job.stage("model") as note:
-        model = _fitted(job, train)
+        model = fitted(job, train)
         note.inputs = {"train": table_digest(train)}
         note.outputs = {"predictions": predicted(model, train)[1]}
-        if job.config.anonymization.name == "none":
-            _save(job, model, raw=True)
+        if job.config.anonymization.name == "none" or not model.trains:
+            save(job, model, raw=model.trains)
     return model
 
 
@@ -296,28 +288,45 @@ def _write_how(job: Job, release: Release, train: Table) -> None:
         job.record.output(path, release="releasable")
 
 
-def _retraining(job: Job, release: Release | None) -> Model | None:
+def _retraining(job: Job, release: Release | None, original: Model | None) -> Model | None:
     """Fit the same model anew, on released rows alone; it is the model that the run keeps."""
-    if release is None or job.config.model.name == "none":
+    if release is None or original is None:
         job.skip("retraining", "no release to train on" if release is None else "model=none")
         return None
+    if not original.trains:
+        job.skip("retraining", f"model={job.config.model.name} comes trained")
+        return None
     with job.stage("retraining") as note:
-        model = _fitted(job, release.training, None if release.seen is None else release.training.schema)
+        model = fitted(job, release.training, None if release.seen is None else release.training.schema)
         note.inputs = {"training": table_digest(release.training)}
-        note.outputs = {path.name: sha256(path.read_bytes()).hexdigest() for path in _save(job, model, raw=False)}
+        note.outputs = {path.name: sha256(path.read_bytes()).hexdigest() for path in save(job, model, raw=False)}
     return model
 
 
-def _assessment(job: Job, parts: Split, release: Release | None, models: dict[str, Model | None]) -> None:
-    """Measure every model, and the two reference lines, on the same rows; each sees them as it was taught to."""
+def _kept(job: Job, original: Model | None, retrained: Model | None, release: Release | None) -> Asked | None:
+    """Return the model that the run keeps, with the way that raw rows come to it."""
+    if retrained is not None and release is not None:
+        return Asked(retrained, job.config.dataset, release.seen)
+    return None if original is None else Asked(original, job.config.dataset)
+
+
+def _assessment(
+    job: Job, parts: Split, release: Release | None, models: dict[str, Model | None], outcome: Outcome | None
+) -> None:
+    """Measure every model, and the two reference lines, on the same rows; each sees them as it was taught to.
+
+    With what is collected after minimisation the model is measured on all test rows, so that its figures can be held
+    against the others. Half of these said where the search stops, by the model's predictions and not by the target.
+    """
     if job.config.model.name == "none":
         job.skip("assessment", "model=none")
         return
     with job.stage("assessment") as note:
         note.inputs = {"train": table_digest(parts.train), "test": table_digest(parts.test)}
         lines = reference_models(job.config.dataset, job.config.seed, learn=job.config.encoder.learn)
-        fitted = {scope: line.fit(parts.train) for scope, line in lines.items()}
-        for scope, model in {**fitted, **models}.items():
+        references = {scope: line.fit(parts.train) for scope, line in lines.items()}
+        told = {"minimized": None if outcome is None else model_of(outcome)}
+        for scope, model in {**references, **models, **told}.items():
             if model is not None:
                 metrics, warnings = utility_metrics(
                     scope, model, _seen(parts, release) if scope == "anonymized" else parts
@@ -331,34 +340,3 @@ def _seen(parts: Split, release: Release | None) -> Split:
     if release is None or release.seen is None:
         return parts
     return Split(train=release.seen(parts.train), test=release.seen(parts.test))
-
-
-def predicted(model: Model, table: Table) -> tuple[np.ndarray, str]:
-    """Return a model's predictions and their digest.
-
-    They are made, and the digest is taken, in canonical order: in another one the last bits of a sum can differ.
-    """
-    order = canonical_order(table.frame)
-    found = model.predict(table.frame.iloc[order])
-    predictions = np.empty_like(found)
-    predictions[order] = found
-    return predictions, sha256(repr(found.tolist()).encode()).hexdigest()
-
-
-def _fitted(job: Job, table: Table, schema: DatasetSchema | None = None) -> Model:
-    """Fit the configured model; `schema` says what it sees where that is not the dataset's own."""
-    made = build(job.config.model, schema or job.config.dataset, job.config.seed, learn=job.config.encoder.learn)
-    model = made.fit(table)
-    job.record.note(warnings=list(model.notes))
-    return model
-
-
-def _save(job: Job, model: Model, *, raw: bool) -> list[Path]:
-    """Write the model that the run keeps. It is raw where it saw raw rows, or learned an encoding from them."""
-    files = model.save(job.record.path("model/model.json").parent)
-    for path in files:
-        job.record.output(path, release="raw" if raw or model.learned else "releasable")
-    if raw or model.learned:
-        why = "was trained on raw rows" if raw else f"holds values learned from rows: {', '.join(model.learned)}"
-        job.record.note(warnings=[f"the model {why}; its files are of class raw"])
-    return files

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 LABEL = 18
+CHECKED = "configuration, columns, coverage, estimator, k and agreement against rows"
 ROLES = ("identifier", "quasi_identifier", "sensitive", "insensitive", "drop")
 
 
@@ -37,7 +38,7 @@ def check_level2(composed: Composed, header: "Header") -> list[Fault]:
     Returns
     -------
     list of Fault
-        Of columns, of the estimator's parameters, and of k against rows, in this order.
+        Of columns, of the estimator's parameters, and of k and minimisation's target against rows, in this order.
     """
     return [fault for _, faults in _level2(composed, header) for fault in faults]
 
@@ -68,10 +69,12 @@ def require_settings(composed: Composed, header: "Header") -> None:
 
 
 def _level2(composed: Composed, header: "Header") -> list[tuple[type[RunnerError], list[Fault]]]:
+    from runner.plan_minimization import absent_faults, target_faults
+
     return [
-        (ConfigurationError, [*_estimator_faults(composed), *_key_faults(composed)]),
+        (ConfigurationError, [*_estimator_faults(composed), *_key_faults(composed), *absent_faults(composed)]),
         (DataError, list(_column_faults(composed, header))),
-        (GoalError, list(_k_faults(composed, header))),
+        (GoalError, [*_k_faults(composed, header), *target_faults(composed, header.rows)]),
     ]
 
 
@@ -163,11 +166,11 @@ def plan(composed: Composed) -> int:
         _table(composed, found),
         climbing,
         _stages(composed, found),
-        _writing(composed),
+        _writing(composed, found),
         _settings(composed),
     ]
     if hopeless is None:
-        parts.append([("checked", "configuration, columns, coverage, estimator and k against rows: no fault found")])
+        parts.append([("checked", f"{CHECKED}: no fault found")])
     text = "\n".join(line for part in parts for label, about in part for line in _wrapped(label, about))
     say(mask(text, composed.secrets) + "\n")
     if hopeless is not None:
@@ -238,6 +241,8 @@ def _table(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
 
 
 def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
+    from runner.plan_minimization import aim_of
+
     config = composed.config
     data = config.dataset
     train = train_rows(header.rows, data.split.test)
@@ -254,12 +259,19 @@ def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
         steps.append(("anonymization", f"{_described(config.anonymization)}: of {whose}{bound}"))
     if modelled and anonymised:
         steps.append(("retraining", f"{config.model.name} anew, on the release alone"))
-    later = [(section, getattr(config, section)) for section in ("minimization", "federation", "dp", "risk")]
+    aim = aim_of(composed, header.rows)
+    idle = getattr(aim, "reason", "")
+    if not idle:
+        steps.append(("minimization", f"{_described(config.minimization)}: {aim}"))
+    later = [(section, getattr(config, section)) for section in ("federation", "dp", "risk")]
     steps += [(section, _described(chosen)) for section, chosen in later if chosen.name != ABSENT]
     if modelled:
         steps.append(("assessment", "every model on raw test rows, beside the lines constant and linear"))
     yield from ((f"{number} {name}", about) for number, (name, about) in enumerate(steps, start=1))
-    yield "skipped", ", ".join(name for name in SECTIONS if getattr(config, name).name == ABSENT) or "nothing"
+    absent = {name: "" for name in SECTIONS if getattr(config, name).name == ABSENT}
+    if idle and "minimization" not in absent:
+        absent["minimization"] = f" ({idle})"
+    yield "skipped", ", ".join(f"{name}{absent[name]}" for name in SECTIONS if name in absent) or "nothing"
 
 
 def _described(section: Declaration) -> str:
@@ -279,13 +291,17 @@ def _parameters(section: Any) -> str:
     return f" ({', '.join(shown)})" if shown else ""
 
 
-def _writing(composed: Composed) -> Iterator[tuple[str, str]]:
+def _writing(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
+    from runner.plan_minimization import aim_of
+
     config = composed.config
     parts = ["record.json, config.yaml, events.jsonl, metrics.csv"]
     if config.anonymization.name != ABSENT:
         parts.append("data/ (the release, CSV and Parquet), anonymization/")
     if config.model.name != ABSENT:
         parts.append("model/")
+    if not getattr(aim_of(composed, header.rows), "reason", ""):
+        parts.append("minimization/ (what to ask, and how that was found)")
     yield "writes", f"{composed.base / config.output.dir / config.name}/<UTC time>-<id>/: {', '.join(parts)}"
 
 

@@ -25,6 +25,7 @@ WITH_SECRETS = (
     "dataset",
     "protection",
     "anonymization",
+    "minimization",
     "warnings",
     "limits",
 )

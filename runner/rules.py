@@ -6,6 +6,7 @@ from typing import Any
 
 from components.anonymization.pipeline import rules as step_rules
 from components.anonymization.search_rules import search_faults
+from components.minimization.rules import column_faults
 from runner import criteria_rules
 from runner.provenance import Layer, origin
 from runner.suggest import did_you_mean, nearest
@@ -24,12 +25,14 @@ class Facts:
     """What the rules look at: the typed configuration, the tree it came from and who set what.
 
     ``doubted`` names the columns that have a fault already: what a rule finds in them may only follow from it.
+    ``chosen`` names the groups whose option, or a setting of it, somebody gave: all others are as shipped.
     """
 
     run: RunConfig
     resolved: Resolved
     layers: list[Layer]
     doubted: frozenset[str] = frozenset()
+    chosen: frozenset[str] = frozenset()
 
     @property
     def data(self) -> DatasetSchema:
@@ -159,6 +162,23 @@ def method_has_a_model(facts: Facts) -> Iterator[Fault]:
         )
 
 
+def minimization_has_a_model(facts: Facts) -> Iterator[Fault]:
+    """Ask for a model where somebody chose to minimise its inputs; the default is passed over without one."""
+    chosen = facts.run.minimization.name
+    if chosen != ABSENT and facts.run.model.name == ABSENT and "minimization" in facts.chosen:
+        yield Fault(
+            "minimization.name",
+            f"the method {chosen} minimises what a model is told, and there is no model",
+            remedy="choose a model, such as model=tree, or minimization=none",
+        )
+
+
+def minimized_columns_are_inputs(facts: Facts) -> Iterator[Fault]:
+    """Ask that what is to be minimised is what the model sees."""
+    if facts.run.model.name != ABSENT and not facts.doubted:
+        yield from column_faults(facts.run.minimization, facts.data)
+
+
 def method_has_quasi_identifiers(facts: Facts) -> Iterator[Fault]:
     """Ask for something to generalise."""
     if facts.run.anonymization.name != ABSENT and not facts.data.quasi_identifiers and not facts.doubted:
@@ -284,6 +304,8 @@ RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (model_has_test_rows, frozenset({"dataset", "model"})),
     (inputs_are_declared, frozenset({"dataset", "model", "encoder"})),
     (method_has_a_model, frozenset({"anonymization", "model"})),
+    (minimization_has_a_model, frozenset({"minimization", "model"})),
+    (minimized_columns_are_inputs, frozenset({"dataset", "minimization", "model"})),
     (method_has_quasi_identifiers, frozenset({"dataset", "anonymization"})),
     (method_has_hierarchies, frozenset({"dataset", "anonymization"})),
     (identifiers_are_identifiers, frozenset({"dataset", "anonymization"})),

@@ -1,4 +1,4 @@
-"""What a run says on the terminal: its stage while it works, eleven lines at most when it is done."""
+"""What a run says on the terminal: its stage while it works, a dozen lines at most when it is done."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -96,7 +96,7 @@ def summary(
         Rows used, and those of them held out for testing.
     metrics : sequence of Metric
     how : sequence of (str, str)
-        What is to be said of the way a release was made.
+        What is to be said of the way a release was made, and of what is collected of a person.
     warnings : sequence of str
         The first is shown, of the others how many there are.
     """
@@ -114,7 +114,7 @@ def summary(
         lines.append(("suppressed", f"{suppressed:,.0f} of {figures.before('rows') or 0:,.0f} rows"))
     lines += how
     for metric in ("accuracy", "r2"):
-        if reached := figures.models(metric, ("original", "anonymized")):
+        if reached := figures.models(metric, ("original", "anonymized", "minimized")):
             shown = " -> ".join(f"{value:.3f} {scope}" for scope, value in reached.items())
             lines.append((metric, f"{shown}   (test rows, target {dataset.target})"))
             lines += [

@@ -52,7 +52,7 @@ def validate(draft: Draft) -> tuple[RunConfig | None, Resolved, list[Fault]]:
     faults += [_fault(trouble, known, resolved, draft) for trouble in found]
     told = {trouble.path for trouble in found} | unusable
     run, unsure = (config, draft.unsure) if config and not unnamed else _stand_in(model, resolved, told, draft.unsure)
-    facts = Facts(run, resolved, draft.layers, frozenset(_columns(told, resolved)))
+    facts = Facts(run, resolved, draft.layers, frozenset(_columns(told, resolved)), draft.chosen())
     faults += [
         replace(fault, source=source_of(draft.layers, tuple(fault.place.split("."))))
         for fault in broken_rules(facts, unsure)

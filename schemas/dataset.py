@@ -45,6 +45,9 @@ class Column(Contract):
     )
     public: bool = Field(default=False, description="the values may be shown in messages")
     special_category: bool = Field(default=False, description="special category of personal data (GDPR art. 9)")
+    sensitivity: float = Field(
+        default=1.0, gt=0, description="weight in minimisation: what is not asked of the column counts that much more"
+    )
 
     @field_validator("hierarchy", mode="before")
     @classmethod

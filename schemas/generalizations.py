@@ -21,31 +21,41 @@ class Collected(Contract):
 
     A value's *part* is its place among the ranges or groups. ``cuts`` end ranges: part 0 holds values up to the first
     cut, part i those above cut i-1 and up to cut i, the last one those above the last cut. ``groups`` list values of
-    the schema's domain.
+    the schema's domain. Values of a boolean are called ``false`` and ``true`` there, those of a group by their columns.
     """
 
     name: Text = Field(description="the column, or the group of one-hot columns")
-    columns: list[Text] = Field(min_length=1, description="the columns that hold it")
+    columns: list[Text] = Field(min_length=1, description="the columns that hold it; several: exactly one of them is 1")
     dtype: DType = Field(description="dtype of the columns in the dataset's schema")
     values: list[Text] | None = Field(
-        default=None, description="domain of a category, an ordered column, a boolean or a group"
+        default=None, min_length=1, description="domain of a category, an ordered column, a boolean or a group"
     )
     low: Value | None = Field(default=None, description="lower bound of the domain of a number or date")
     high: Value | None = Field(default=None, description="upper bound of the domain of a number or date")
+    unit: str | None = Field(default=None, description="unit of measurement")
+    description: str = Field(default="", description="what the attribute means, as the dataset's schema says it")
     nullable: bool = Field(default=False, description="cells may be missing")
     learned: bool = Field(default=False, description="the domain comes from rows, not from the schema")
     collect: Collect = Field(description="exact: as it is; ranges or groups: which of them; nothing: not at all")
     cuts: list[Value] = Field(default=[], description="ascending; ends of the ranges, each part of the range it ends")
-    groups: list[list[Text]] = Field(default=[], min_length=0, description="groups of values; each value in one")
-    representatives: list[Value] = Field(
-        default=[], description="what the model gets, one per range or group; one for nothing; none for exact"
+    groups: list[Annotated[list[Text], Field(min_length=1)]] = Field(
+        default=[], description="groups of values; each value in one"
+    )
+    representatives: list[Value | None] = Field(
+        default=[],
+        description="what the model gets where the attribute counts by itself, one per range or group, one for "
+        "nothing, none for exact; null is a missing cell",
     )
     missing: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="range or group that missing cells count to; null: they stay missing"
     )
-    default: Value = Field(description="what a value outside the domain counts as; what the model gets for nothing")
+    default: Value | None = Field(
+        description="what a value outside the domain counts as (numbers: the nearer bound), and what the model gets "
+        "for a row in no cell; null is a missing cell"
+    )
     ncp: Share = Field(description="information lost on the rows it was measured on: 0 exact, 1 nothing")
     text: str = Field(description="the question for a form")
+    choices: list[str] = Field(default=[], description="the answers to choose from, one per range or group")
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
@@ -57,6 +67,10 @@ class Collected(Contract):
         listed = [value for group in self.groups for value in group]
         if self.collect == "groups" and sorted(listed) != sorted(self.values or []):
             raise PydanticCustomError("collected", "groups don't hold each value of the domain once")
+        if (self.values is None) == (self.low is None or self.high is None):
+            raise PydanticCustomError("collected", "a domain has either values or two bounds")
+        if (self.collect == "groups" and not self.groups) or (self.collect == "ranges" and not self.cuts):
+            raise PydanticCustomError("collected", "ranges without cuts, or groups without values")
         return self
 
 
@@ -65,21 +79,29 @@ class Region(Contract):
 
     start: Value | None = Field(default=None, description="exclusive; null: from the lower end of the domain")
     end: Value | None = Field(default=None, description="inclusive; null: to the upper end of the domain")
-    values: list[Text] | None = Field(default=None, description="of a category, an ordered column or a group")
+    values: list[Text] | None = Field(
+        default=None, description="of a category, an ordered column or a group; of any other none at all, or null"
+    )
     missing: bool = Field(default=False, description="missing cells are in it")
 
 
 class Cell(Contract):
     """One cell: what it holds, and what stands for it. Attributes that it does not name are free in it."""
 
-    regions: dict[str, Region] = Field(default={}, description="by attribute")
-    representative: dict[str, Value | None] = Field(description="by attribute; null is a missing cell")
+    regions: dict[Text, Region] = Field(default={}, description="by attribute")
+    representative: dict[Text, Value | None] = Field(
+        description="by attribute, of all that don't stay exact; null is a missing cell"
+    )
+    label: list[Value] = Field(default=[], description="what the model says of most of its rows, one value per output")
     agrees: bool = Field(default=True, description="the model gives the cell's label for its representative")
 
 
 class Verdict(Contract):
     """What was asked for and what was reached, on rows that nothing was fitted or tuned on."""
 
+    measure: Literal["agreement", "r2"] = Field(
+        default="agreement", description="share of rows with the model's own prediction, or R2 against it"
+    )
     target: Share = Field(description="least agreement with the model's own predictions (regression: R2) asked for")
     agreement: float = Field(description="as measured")
     low: float = Field(description="one-sided 95 % lower bound; the target is met where it is at least the target")
@@ -92,7 +114,8 @@ class Node(Contract):
 
     An asking node sends answers up to ``cut`` (numbers, ordered values), or among ``values`` (categories), to the node
     numbered ``left``, all others to ``right``; missing cells go where ``missing`` says. A node without attribute ends
-    the asking: with ``answer``, or, where that is null, with the model's own prediction after all was asked.
+    the asking: with ``answer``, or, where that is null, with the model's own prediction after all was asked
+    that is collected exactly; of the rest it gets the defaults.
     """
 
     attribute: Text | None = None
@@ -102,6 +125,24 @@ class Node(Contract):
     left: Annotated[int, Field(ge=1)] | None = None
     right: Annotated[int, Field(ge=1)] | None = None
     answer: list[Value] | None = None
+
+    @model_validator(mode="after")
+    def _asks_or_ends(self) -> Self:
+        asks = self.attribute is not None
+        if asks != (self.left is not None) or asks != (self.right is not None):
+            raise PydanticCustomError("node", "a question has two branches, an end has none")
+        if asks and (self.answer is not None or (self.cut is None) == (self.values is None)):
+            raise PydanticCustomError("node", "a question has either a cut or values, and no answer")
+        return self
+
+
+class Output(Contract):
+    """One thing that the model predicts."""
+
+    name: Text
+    classes: list[Value] | None = Field(
+        default=None, description="in the model's order; null: a number, or classes told by their position"
+    )
 
 
 class Generalizations(Contract):
@@ -120,9 +161,30 @@ class Generalizations(Contract):
         default="default", description="values outside the domain, and rows in no cell: get defaults, or are refused"
     )
     verdict: Verdict | None = Field(default=None, description="null before it was judged")
+    outputs: list[Output] = Field(
+        default=[], description="what labels and answers are of, in this order; empty: not told"
+    )
     attributes: list[Collected] = Field(min_length=1, description="in the order of the schema")
-    cells: list[Cell] = Field(default=[], description="where use is representatives; a row's cell is the first it fits")
+    cells: list[Cell] = Field(
+        default=[], description="where attributes count together; a row's cell is the first it fits"
+    )
     questions: list[Node] = Field(default=[], description="where use is questions; node 0 comes first")
+
+    @model_validator(mode="after")
+    def _fits_its_use(self) -> Self:
+        needed = {"representatives": self.cells, "ranges": [self], "questions": self.questions}[self.use]
+        if not needed:
+            raise PydanticCustomError("use", "there is nothing of what its use is of")
+        names = [each.name for each in self.attributes]
+        if len(set(names)) != len(names):
+            raise PydanticCustomError("use", "an attribute stands twice")
+        if any(
+            side is not None and not number < side < len(self.questions)
+            for number, node in enumerate(self.questions)
+            for side in (node.left, node.right)
+        ):
+            raise PydanticCustomError("use", "a question leads to one before it, or to none")
+        return self
 
 
 def json_schema_text() -> str:

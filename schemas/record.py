@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.base import Contract
+from schemas.generalizations import Collect, Verdict
 from schemas.protection import Protection
 from schemas.tables import Metric
 
@@ -175,6 +176,39 @@ class Anonymization(Contract):
     after: Facts = Field(description="measured on what is released")
 
 
+class CollectedColumn(Contract):
+    """What is collected of one column, or of the one-hot columns of one group."""
+
+    name: str
+    columns: list[str]
+    collect: Collect
+    parts: Count = Field(description="ranges or groups; 0 where all is collected or nothing")
+    ncp: float = Field(ge=0, le=1, description="information lost on the report rows")
+
+
+class Use(Contract):
+    """One way to use what was found, as measured on the report rows."""
+
+    agreement: float
+    low: float = Field(description="one-sided 95 % lower bound")
+    ncp: float = Field(ge=0, le=1, description="information lost: mean over rows and columns")
+
+
+class Minimization(Contract):
+    """What of a person is collected for the model, and whether its predictions stay."""
+
+    method: str
+    parameters: Facts
+    rows: dict[str, Count] = Field(
+        description="fit: searched on; calibration: said where to stop; report: judged on, once"
+    )
+    verdict: Verdict = Field(description="of the use that was asked for")
+    ncp: float = Field(ge=0, le=1, description="information lost: mean over report rows and columns")
+    uses: dict[str, Use] = Field(default={}, description="both uses of cells, whichever was asked for")
+    asking: dict[str, float] = Field(default={}, description="how many questions are asked of a person")
+    collected: list[CollectedColumn]
+
+
 class Stage(Contract):
     """One stage that was begun."""
 
@@ -238,6 +272,7 @@ class Record(Contract):
     protection: Protection = Field(description="9 · data protection, as declared")
     flow: Flow | None = Field(default=None, description="10 · rows and columns in and out")
     anonymization: Anonymization | None = Field(default=None, description="11 · how the release was made")
+    minimization: Minimization | None = Field(default=None, description="11 · what is collected of a person")
     stages: list[Stage] = Field(default=[], description="14 · stages in their order")
     validation: list[Validation] = Field(default=[], description="15 · checks, without values")
     metrics: list[Metric] = Field(default=[], description="16 · figures; the rows of metrics.csv")

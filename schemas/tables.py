@@ -78,7 +78,15 @@ METRICS: dict[str, tuple[str, ...]] = {
         "population_uniques_zayatz",
     ),
     "model": ("accuracy", "balanced_accuracy", "auc", "f1", "mae", "mre", "rmse", "r2"),
-    "minimization": ("relative_accuracy", "ncp", "features_untouched", "features_suppressed"),
+    "minimization": (
+        "relative_accuracy",
+        "ncp",
+        "features_untouched",
+        "features_suppressed",
+        "features_asked_mean",
+        "features_asked_p90",
+        "asked_everything",
+    ),
     "federation": ("rounds", "clients", "excluded_clients"),
     "dp": ("epsilon", "delta", "noise_multiplier"),
 }
@@ -147,7 +155,7 @@ def counted(metric: str, *, persons: bool) -> str:
 
 
 SCOPES: tuple[str, ...] = ("", "constant", "linear", "original", "anonymized", "minimized", "federated", "worst")
-"""What a figure is about; beside these ``federated:<scenario>`` and ``client:<name>``."""
+"""What a figure is about; beside these ``federated:<scenario>``, ``client:<name>`` and ``use:<name>``."""
 
 
 class Metric(Contract):
@@ -157,10 +165,10 @@ class Metric(Contract):
     metric: str = Field(description="what was measured")
     scope: str = Field(
         default="",
-        pattern=rf"^({'|'.join(SCOPES)}|federated:.+|client:.+)$",
-        description="model, reference line or client that the figure is about",
+        pattern=rf"^({'|'.join(SCOPES)}|federated:.+|client:.+|use:.+)$",
+        description="model, reference line, client or way of use that the figure is about",
     )
-    column: str = Field(default="", description="the sensitive column, where one is meant")
+    column: str = Field(default="", description="the sensitive, or minimised, column, where one is meant")
     split: Literal["", "train", "test"] = Field(default="", description="rows that it was measured on")
     when: Literal["", "before", "after"] = Field(default="", description="before or after the stage")
     value: Real | None = Field(description="the figure as measured; null where it is undefined")

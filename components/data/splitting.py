@@ -9,7 +9,7 @@ from components.randomness import stream
 from schemas.faults import DataError, Fault
 
 
-def split(table: Table, seed: int) -> Split:
+def split(table: Table, seed: int, purpose: str = "split") -> Split:
     """Hold out the share of rows that the schema's ``split`` asks for; with 0, all rows are train rows.
 
     The same multiset of rows in another order gives the same multiset on each side. All rows of a person (the
@@ -21,7 +21,9 @@ def split(table: Table, seed: int) -> Split:
     ----------
     table : Table
     seed : int
-        The run's root seed; the stream is that of the stage ``split``.
+        The run's root seed.
+    purpose : str, optional
+        Name of the random stream: rows that were split before are split again by another one.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def split(table: Table, seed: int) -> Split:
         raise DataError(
             Fault("dataset.split", f"{len(rows_in_unit)} {what} can't be split into train and test rows", "at least 2")
         )
-    draw = stream(seed, "split").permutation(len(rows_in_unit))
+    draw = stream(seed, purpose).permutation(len(rows_in_unit))
     strata = np.zeros(len(rows_in_unit), dtype=np.int64)
     if schema.split.stratify and schema.target is not None:
         first = np.full(len(rows_in_unit), len(frame))

@@ -7,27 +7,36 @@ code: it counts as the attribute's default, so that no raw value passes.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.data.features import floats, microseconds, positions_among
+from components.minimization.columns import (
+    hot,
+    moments_like,
+    numbers_like,
+    numbers_of,
+    places_of,
+    truths,
+    truths_like,
+    unfit,
+    values_like,
+)
+from components.minimization.domains import EPOCH, YES_NO, Kind, domain_of, moment_code
 from schemas.dataset import TEMPORAL, TEXT_LIKE, Column, DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
 
-Kind = Literal["number", "ordered", "nominal"]
+Outside = Literal["default", "refuse"]
+"""What becomes of values outside the domain, and of rows in no cell: they get defaults, or are refused."""
+
 Codes = npt.NDArray[Any]
 """float64 of a number or ordered attribute, int64 of a nominal one; shape (rows,)."""
 
 BELOW = -np.inf
 """Code of a missing cell of a number or ordered attribute."""
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-YES_NO = ("false", "true")
-"""The values of a boolean column, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +85,32 @@ class Attribute:
     @property
     def grouped(self) -> bool:
         """Whether it is a group of one-hot columns."""
-        return self.columns[0].group is not None
+        return len(self.columns) > 1
 
     @property
     def missing(self) -> float:
         """Code of a missing cell."""
         return float(len(self.values)) if self.kind == "nominal" else BELOW
+
+    def misfits(self, frame: pd.DataFrame) -> list[Fault]:
+        """Return what keeps the attribute from being read in a frame: columns absent, there twice, or of another kind.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+
+        Returns
+        -------
+        list of Fault
+        """
+        faults = []
+        for column in self.columns:
+            place, there = f"column '{column.name}'", int((frame.columns == column.name).sum())
+            if there != 1:
+                faults.append(Fault(place, "not in the table" if there == 0 else "stands twice in the table"))
+            elif wanted := unfit(column, frame[column.name]):
+                faults.append(Fault(place, f"holds {frame[column.name].dtype} cells", f"{wanted} are minimised here"))
+        return faults
 
     def encode(self, frame: pd.DataFrame, default: float) -> tuple[Codes, int]:
         """Return the code of each row, and how many rows hold a value outside the domain.
@@ -89,7 +118,7 @@ class Attribute:
         Parameters
         ----------
         frame : pandas.DataFrame
-            Holds the attribute's columns.
+            Holds the attribute's columns, without `misfits`.
         default : float
             Code that values outside the domain of an ordered or nominal attribute get; numbers get the nearer bound.
 
@@ -98,35 +127,38 @@ class Attribute:
         codes : ndarray, shape (rows,)
         outside : int
         """
+        cells = frame[self.names[0]]
         if self.kind == "number":
-            return self._numbers(frame[self.names[0]])
-        codes = self._hot(frame) if self.grouped else self._places(frame[self.names[0]])
-        strange = codes < 0
+            return self._numbers(cells)
+        if self.grouped:
+            codes = hot(frame[self.names])
+        else:
+            codes = truths(cells) if self.dtype == "boolean" else places_of(cells, self.values)
+        strange, absent = codes < 0, codes == len(self.values)
+        if self.kind == "ordered":
+            codes = np.where(absent, BELOW, codes)
         codes[strange] = default
-        if self.kind == "nominal":
-            return codes, int(np.count_nonzero(strange))
-        coded = codes.astype(np.float64)
-        coded[codes == len(self.values)] = BELOW
-        return coded, int(np.count_nonzero(strange))
+        return codes, int(np.count_nonzero(strange))
 
     def cells(self, codes: Codes, frame: pd.DataFrame) -> dict[str, pd.Series]:
-        """Return the columns that hold `codes`, each with the index and the dtype that it has in `frame`."""
+        """Return the columns that hold `codes`, each with the index and the dtype that it has in `frame`.
+
+        Exceptions are dtypes that can't hold them: see `columns.values_like` and `columns.numbers_like`.
+        """
         if self.grouped:
             return {
-                name: _like(frame[name], (codes == place).astype(np.int64)) for place, name in enumerate(self.names)
+                name: numbers_like(frame[name], (codes == place).astype(np.float64))
+                for place, name in enumerate(self.names)
             }
         cells = frame[self.names[0]]
-        if self.kind != "number":
-            places = np.where(codes == self.missing, -1, codes).astype(np.int64)
-            return {self.names[0]: _of_values(cells, places, self.values)}
-        absent = codes == BELOW
-        numbers = np.where(absent, np.nan, codes)
-        if self.dtype in TEMPORAL:
-            moments = np.where(absent, np.iinfo(np.int64).min, np.where(absent, 0, codes)).astype(np.int64)
-            naive = pd.Series(moments.view("datetime64[us]"), index=cells.index)
-            zone = isinstance(cells.dtype, pd.DatetimeTZDtype)
-            return {self.names[0]: (naive.dt.tz_localize("UTC") if zone else naive).astype(cells.dtype)}
-        return {self.names[0]: _like(cells, numbers, holes=bool(absent.any()))}
+        if self.kind == "number":
+            numbers = np.where(codes == BELOW, np.nan, codes)
+            like = moments_like if self.dtype in TEMPORAL else numbers_like
+            return {self.names[0]: like(cells, numbers)}
+        places = np.where(codes == self.missing, -1, codes).astype(np.int64)
+        if self.dtype == "boolean":
+            return {self.names[0]: truths_like(cells, places)}
+        return {self.names[0]: values_like(cells, places, self.values)}
 
     def value(self, code: float) -> Any:
         """Return the value behind a code, as JSON holds it; None for missing."""
@@ -135,45 +167,34 @@ class Attribute:
         if self.kind == "number":
             return self._number(code)
         named = self.values[int(code)]
-        return named == YES_NO[1] if self.dtype == "boolean" else named
+        return named == YES_NO[1] if self.dtype == "boolean" and not self.grouped else named
 
     def code(self, value: Any) -> float:
-        """Return the code of a value as JSON holds it (see `value`)."""
+        """Return the code of a value as JSON holds it (see `value`); ``ValueError`` where it can be none."""
         if value is None:
             return self.missing
         if self.kind != "number":
-            return float(self.values.index(YES_NO[bool(value)] if self.dtype == "boolean" else value))
+            name = YES_NO[bool(value)] if self.dtype == "boolean" and not self.grouped else value
+            return float(self.values.index(name))
         return moment_code(value) if self.dtype in TEMPORAL else float(value)
 
     def _number(self, code: float) -> Any:
         if self.dtype in TEMPORAL:
             moment = EPOCH + timedelta(microseconds=int(code))
-            return moment.date().isoformat() if self.dtype == "date" else moment.isoformat()
+            midnight = self.dtype == "date" and moment == moment.replace(hour=0, minute=0, second=0, microsecond=0)
+            return moment.date().isoformat() if midnight else moment.isoformat()
         return int(code) if self.whole and float(code).is_integer() else float(code)
 
     def _numbers(self, cells: pd.Series) -> tuple[Codes, int]:
-        numbers = microseconds(cells) if self.dtype in TEMPORAL else floats(cells)
+        numbers = numbers_of(cells, moments=self.dtype in TEMPORAL)
         absent = np.isnan(numbers)
-        outside = int(np.count_nonzero((numbers < self.low) | (numbers > self.high)))
+        low, high = self.low, self.high
+        if str(cells.dtype).lower() == "float32":  # its nearest to a bound is no value beyond it
+            low, high = (float(np.float32(bound)) for bound in (low, high))
+        outside = int(np.count_nonzero((numbers < low) | (numbers > high)))
         np.clip(numbers, self.low, self.high, out=numbers)
         numbers[absent] = BELOW
         return numbers, outside
-
-    def _places(self, cells: pd.Series) -> Codes:
-        if self.dtype == "boolean":
-            codes = cells.to_numpy(dtype=np.float64, na_value=2).astype(np.int64)
-        else:
-            codes = positions_among(cells, self.values).astype(np.int64)
-            codes[cells.isna().to_numpy()] = len(self.values)
-        return codes
-
-    def _hot(self, frame: pd.DataFrame) -> Codes:
-        """Return the place of the one column that is 1; none that is counts as missing, several as outside."""
-        hot = frame[self.names].to_numpy(dtype=np.float64, na_value=0.0) == 1
-        count = hot.sum(axis=1)
-        codes = np.where(count == 1, hot.argmax(axis=1), -1)
-        codes[count == 0] = len(self.values)
-        return codes.astype(np.int64)
 
 
 def attributes_of(
@@ -192,101 +213,98 @@ def attributes_of(
     Raises
     ------
     ConfigurationError
-        A column isn't in the schema, or its domain is not declared.
+        A column isn't in the schema, its domain is not declared or holds too large numbers, or it shares its name with
+        a group.
     DataError
         The rows hold nothing of a column.
     """
     wanted = set(columns)
     unknown = sorted(wanted - set(schema.names()))
-    if unknown:
-        raise ConfigurationError([Fault(f"column '{name}'", "the schema has no such column") for name in unknown])
-    groups = {schema.column(name).group for name in wanted} - {None}
+    faults = [Fault(f"column '{name}'", "the schema has no such column") for name in unknown]
+    groups = {schema.column(name).group for name in wanted - set(unknown)} - {None}
     made: dict[str, Attribute] = {}
+    empty: list[Fault] = []
     for column in schema.columns:
-        if column.group in groups:
-            members = tuple(each for each in schema.columns if each.group == column.group)
-            names = tuple(each.name for each in members)
-            made.setdefault(f"group:{column.group}", Attribute(str(column.group), members, "nominal", values=names))
-        elif column.name in wanted:
-            made[f"column:{column.name}"] = _attribute(column, learn_from)
+        members = tuple(each for each in schema.columns if each.group == column.group and column.group in groups)
+        name = column.name if len(members) < 2 else str(column.group)
+        if not members and column.name not in wanted:
+            continue
+        if name in made and column in made[name].columns:
+            continue
+        if name in made:
+            faults.append(
+                Fault(f"column '{name}'", "is called as a group of one-hot columns", remedy="rename the group")
+            )
+            continue
+        try:
+            made[name] = (
+                _group(name, members)
+                if len(members) > 1
+                else Attribute(column.name, (column,), **domain_of(column, learn_from)._asdict())
+            )
+        except ConfigurationError as error:
+            faults += error.faults
+        except DataError as error:
+            empty += error.faults
+    if faults:
+        raise ConfigurationError(faults)
+    if empty:
+        raise DataError(empty)
     return list(made.values())
 
 
 def encoded(
-    attributes: Iterable[Attribute], frame: pd.DataFrame, defaults: Mapping[str, float] | None = None
+    attributes: Iterable[Attribute],
+    frame: pd.DataFrame,
+    defaults: Mapping[str, float] | None = None,
+    outside: Outside = "default",
 ) -> dict[str, Codes]:
-    """Return the codes of each attribute by name; values outside the domain get `defaults`, else the first value's."""
+    """Return the codes of each attribute by name.
+
+    Parameters
+    ----------
+    attributes : iterable of Attribute
+    frame : pandas.DataFrame
+    defaults : mapping of str to float, optional
+        What values outside the domain of an ordered or nominal attribute count as; the first value where none is named.
+    outside : {"default", "refuse"}
+        Whether there may be such values.
+
+    Raises
+    ------
+    DataError
+        Columns are absent, there twice, or of another kind; or, with ``refuse``, values are outside the domain.
+    """
+    return counted(attributes, frame, defaults, outside)[0]
+
+
+def counted(
+    attributes: Iterable[Attribute],
+    frame: pd.DataFrame,
+    defaults: Mapping[str, float] | None = None,
+    outside: Outside = "default",
+) -> tuple[dict[str, Codes], dict[str, int]]:
+    """Return what `encoded` does, and by name how many cells are outside the domain."""
+    some = list(attributes)
+    if faults := [fault for each in some for fault in each.misfits(frame)]:
+        raise DataError(faults)
     given = defaults or {}
-    return {each.name: each.encode(frame, given.get(each.name, 0.0))[0] for each in attributes}
-
-
-def moment_code(value: str) -> float:
-    """Return a date or time in ISO 8601 as microseconds since 1970 UTC (one without a zone is taken as UTC)."""
-    moment = datetime.fromisoformat(value)
-    aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return float((aware - EPOCH) // timedelta(microseconds=1))
-
-
-def _attribute(column: Column, rows: pd.DataFrame | None) -> Attribute:
-    if column.dtype == "boolean":
-        return Attribute(column.name, (column,), "nominal", values=YES_NO)
-    if column.dtype in TEXT_LIKE:
-        values = tuple(column.values or ()) or _observed(column, rows)
-        kind: Kind = "ordered" if column.dtype == "ordered" else "nominal"
-        return Attribute(column.name, (column,), kind, values=values, learned=not column.values)
-    bounds = [None if bound is None else _bound(column, bound) for bound in (column.min, column.max)]
-    learned = None in bounds
-    if learned:
-        seen = _numbers_of(column, rows)
-        bounds = [extreme if bound is None else bound for bound, extreme in zip(bounds, seen, strict=True)]
-    low, high = (float(bound) for bound in bounds if bound is not None)
-    return Attribute(column.name, (column,), "number", low=low, high=high, learned=learned)
-
-
-def _bound(column: Column, bound: Any) -> float:
-    return moment_code(str(bound)) if column.dtype in TEMPORAL else float(bound)
-
-
-def _observed(column: Column, rows: pd.DataFrame | None) -> tuple[str, ...]:
-    return tuple(sorted(map(str, _known(column, rows, "values").unique())))
-
-
-def _numbers_of(column: Column, rows: pd.DataFrame | None) -> tuple[float, float]:
-    cells = _known(column, rows, "bounds")
-    numbers = microseconds(cells) if column.dtype in TEMPORAL else floats(cells)
-    return float(numbers.min()), float(numbers.max())
-
-
-def _known(column: Column, rows: pd.DataFrame | None, what: str) -> pd.Series:
-    place = f"column '{column.name}'"
-    if rows is None:
-        keys = "values" if what == "values" else "min and .max"
-        raise ConfigurationError(
+    found = {each.name: each.encode(frame, given.get(each.name, 0.0)) for each in some}
+    strange = {name: count for name, (_, count) in found.items()}
+    if outside == "refuse" and any(strange.values()):
+        raise DataError(
             Fault(
-                place, f"is to be minimised, but declares no {what}", remedy=f"set dataset.columns.{column.name}.{keys}"
+                f"{'group' if each.grouped else 'column'} '{each.name}'",
+                f"{count} of {len(frame)} cells are outside the domain",
             )
+            for each, count in zip(some, strange.values(), strict=True)
+            if count
         )
-    cells = rows[column.name].dropna()
-    if cells.empty:
-        raise DataError(Fault(place, f"there is nothing to learn its {what} from", remedy="declare them"))
-    return cells
+    return {name: codes for name, (codes, _) in found.items()}, strange
 
 
-def _of_values(cells: pd.Series, places: npt.NDArray[np.int64], values: tuple[str, ...]) -> pd.Series:
-    """Return values by place, -1 missing, in the dtype of `cells`."""
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        where = cells.cat.categories.get_indexer(pd.Index(values))
-        return pd.Series(pd.Categorical.from_codes(np.append(where, -1)[places], dtype=cells.dtype), index=cells.index)
-    if pd.api.types.is_bool_dtype(cells.dtype):
-        return _like(cells, np.where(places < 0, np.nan, places), holes=bool((places < 0).any()))
-    names = np.array([*values, None], dtype=object)
-    return pd.Series(names[places], index=cells.index).astype(cells.dtype)
-
-
-def _like(cells: pd.Series, numbers: npt.NDArray[Any], *, holes: bool = False) -> pd.Series:
-    """Return numbers in the dtype of `cells`, which has missing cells where they are NaN."""
-    if not holes:
-        kind = getattr(cells.dtype, "kind", "")
-        whole = np.rint(numbers) if kind in "iu" else numbers
-        return pd.Series(whole, index=cells.index).astype(cells.dtype)
-    return pd.Series(pd.array(numbers, dtype="Float64"), index=cells.index).mask(np.isnan(numbers)).astype(cells.dtype)
+def _group(name: str, members: tuple[Column, ...]) -> Attribute:
+    if strange := [each.name for each in members if each.dtype in TEXT_LIKE | TEMPORAL]:
+        problem = f"a one-hot column of group {name}, but neither a number nor a boolean"
+        raise ConfigurationError([Fault(f"column '{each}'", problem) for each in strange])
+    return Attribute(name, members, "nominal", values=tuple(each.name for each in members))

@@ -14,6 +14,8 @@ ASSURANCE = 0.95
 """Chance that the verdict confirms what the search stops at, as far as the calibration rows tell."""
 
 RESAMPLES = 1000
+AT_ONCE = 2**18
+"""Rows drawn at once: few calls for small tables, little memory for large ones."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,16 +80,39 @@ def r2(truth: Floats, now: Floats) -> float:
 
 
 def r2_lower_bound(truth: Floats, now: Floats, rng: np.random.Generator) -> float:
-    """Return the one-sided lower bound of R2 by the bootstrap over rows (Efron 1979, percentiles)."""
-    return float(np.quantile(_resampled(truth, now, rng), 1 - CONFIDENCE))
+    """Return the one-sided lower bound of R2 by the bootstrap over rows (Efron 1979, percentiles); any order of rows.
+
+    Parameters
+    ----------
+    truth, now : ndarray, shape (rows, outputs)
+    rng : numpy.random.Generator
+    """
+    order = np.lexsort(np.hstack([truth, now]).T)  # draws are of places: equal rows stand at equal places
+    return float(np.quantile(_resampled(truth[order], now[order], rng), 1 - CONFIDENCE))
 
 
-def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float, rng: np.random.Generator) -> bool:
-    """Say what `assured` says, for R2, taking it as normal with the bootstrap's standard error."""
-    here = float(np.std(_resampled(truth, now, rng)))
-    there = here * np.sqrt(len(truth) / report_rows)
+def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float) -> bool:
+    """Say what `assured` says, for R2, taking it as normal with the standard error of the delta method."""
+    if report_rows < 1 or len(truth) < 2:
+        return False
+    scatter = r2_scatter(truth, now)
+    here, there = scatter / np.sqrt(len(truth)), scatter / np.sqrt(report_rows)
     margin = norm.ppf(CONFIDENCE) * there + norm.ppf(ASSURANCE) * np.hypot(here, there)
     return bool(r2(truth, now) - margin >= target)
+
+
+def r2_scatter(truth: Floats, now: Floats) -> float:
+    """Return the standard deviation of one row's influence on R2; by the root of the rows it is the standard error.
+
+    R2 of an output is 1 - E/S, the mean squared error by the variance. A row moves it by (E s / S - e) / S, where e and
+    s are its own squares (delta method, e.g. van der Vaart 1998, chapter 3). An output that is constant has none.
+    """
+    errors, squares = (now - truth) ** 2, (truth - truth.mean(axis=0)) ** 2
+    error, spread = errors.mean(axis=0), squares.mean(axis=0)
+    varied = spread > 0
+    error, spread = error[varied], spread[varied]
+    influence = (error * squares[:, varied] / spread - errors[:, varied]) / spread
+    return float(np.std(influence.sum(axis=1) / truth.shape[1]))
 
 
 def _squares(truth: Floats, now: Floats) -> tuple[Floats, Floats]:
@@ -104,10 +129,13 @@ def _resampled(truth: Floats, now: Floats, rng: np.random.Generator) -> Floats:
     rows = len(truth)
     errors, moments = (now - truth) ** 2, np.hstack([truth - truth.mean(axis=0), (truth - truth.mean(axis=0)) ** 2])
     outputs = truth.shape[1]
-    found = np.empty(RESAMPLES)
-    for number in range(RESAMPLES):
-        times = np.bincount(rng.integers(0, rows, rows), minlength=rows).astype(np.float64)
+    found = []
+    at_once = max(AT_ONCE // rows, 1)
+    for start in range(0, RESAMPLES, at_once):
+        draws = min(at_once, RESAMPLES - start)
+        drawn = rng.integers(0, rows, (draws, rows)) + rows * np.arange(draws)[:, np.newaxis]
+        times = np.bincount(drawn.ravel(), minlength=draws * rows).reshape(draws, rows).astype(np.float64)
         sums = times @ moments
-        spread = sums[outputs:] - sums[:outputs] ** 2 / rows
-        found[number] = _r2(times @ errors, np.maximum(spread, 0.0)).mean()
-    return found
+        spread = sums[:, outputs:] - sums[:, :outputs] ** 2 / rows
+        found.append(_r2(times @ errors, np.maximum(spread, 0.0)).mean(axis=1))
+    return np.concatenate(found)

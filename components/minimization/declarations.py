@@ -4,21 +4,45 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from schemas.base import Text
 from schemas.declaration import Declaration
 
 Target = Annotated[float, Field(gt=0, lt=1)]
 
+TARGETS: tuple[float, ...] = (0.998, 0.99, 0.95, 0.9, 0.8)
+"""What is asked for where no target is given: the first of these that the report rows can show (see `holdout`)."""
+
+STREAMS: tuple[str, ...] = (
+    "minimization-rows",
+    "minimization-split",
+    "minimization-contexts",
+    "minimization-effects",
+    "minimization-importance",
+    "minimization-growths",
+    "minimization-personal",
+    "minimization-supplement",
+    "minimization-swayed",
+    "minimization-tree",
+    "minimization-verdict",
+    "minimization-necessity",
+)
+"""Names of the random streams that minimisation may draw from (see `components.randomness`)."""
+
 
 class Minimization(Declaration):
-    """What every method takes."""
+    """What every method takes; methods of other distributions derive from it, or from `Targeted`."""
 
     needs_model: ClassVar[bool] = True
 
-    columns: list[str] | None = Field(
-        default=None, description="columns to minimise; a column of a one-hot group stands for it; null: all features"
+    columns: list[Text] | None = Field(
+        default=None,
+        min_length=1,
+        description="columns to minimise, the one-hot columns of a group all together; null: all features",
     )
     min_rows: int = Field(default=10, ge=1, description="least fit rows in a range, group, cell or branch")
-    search_rows: int = Field(default=20_000, ge=10, description="most rows that are searched on; a seeded sample")
+    search_rows: int = Field(
+        default=20_000, ge=10, description="most rows that are searched on, and most that say where to stop; a sample"
+    )
     calibration_share: float = Field(
         default=0.5, gt=0, lt=1, description="share of the held-out rows that say where to stop; the others judge"
     )
@@ -33,8 +57,10 @@ class Minimization(Declaration):
 class Targeted(Minimization):
     """What methods take that keep an agreement."""
 
-    target: Target = Field(
-        default=0.998, description="least agreement with the model's own predictions (regression: R2)"
+    target: Target | None = Field(
+        default=None,
+        description="least agreement with the model's own predictions (regression: R2); null: the strictest of "
+        f"{', '.join(f'{target:g}' for target in TARGETS)} that the report rows can show",
     )
 
 
@@ -53,10 +79,13 @@ class Tree(Targeted):
 
 
 class Greedy(Targeted):
-    """A joint greedy search over one ladder of ever coarser partitions per column."""
+    """A joint greedy search over one ladder of ever coarser partitions per column, and cells within what it leaves."""
 
     component: ClassVar[str] = "components.minimization.greedy.method:search"
     name: Literal["greedy"] = "greedy"
+    use: Literal["representatives", "ranges"] = Field(
+        default="representatives", description="rows get their cell's representatives, or each column that of its range"
+    )
     parts: int = Field(default=32, ge=2, description="most ranges or groups of a column below its exact values")
     hierarchies: bool = Field(default=False, description="climb the schema's hierarchies where columns have one")
     order: Literal["permutation", "shap"] = Field(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.minimization.attributes import Attribute, Codes
+from components.minimization.attributes import Attribute, Codes, Outside, counted, encoded
 from components.minimization.partitions import Floats, Partition, Parts, group_loss, interval_loss, trivial
 from components.minimization.problem import Answers, Ask, replaced
 from schemas.faults import DataError, Fault
@@ -52,7 +52,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Boxes over the parts of several attributes, with one tuple of values each.
+    """Boxes over the parts of all attributes that don't stay exact, with one tuple of values each.
 
     Parameters
     ----------
@@ -80,17 +80,22 @@ class Cells:
 
         Each part of each attribute has one bit per cell; the bits of a row's parts, taken together, leave those cells
         that hold it.
+
+        Parameters
+        ----------
+        parts : mapping of str to ndarray of int64, shape (rows,)
+            Of each attribute named in `admitted`, and of any other.
         """
-        masks = {name: _bits(table) for name, table in self.admitted.items()}
-        rows = len(next(iter(parts.values())))
-        found = np.empty(rows, dtype=np.int64)
-        for start in range(0, rows, CHUNK):
+        masks = {name: _words(table) for name, table in self.admitted.items()}
+        rows = len(next(iter(parts.values()), ()))
+        found = np.full(rows, 0 if len(self) else NO_CELL, dtype=np.int64)
+        for start in range(0, rows if masks else 0, CHUNK):
             piece = slice(start, start + CHUNK)
-            left: npt.NDArray[np.uint8] | None = None
-            for name, mask in masks.items():
-                chosen = mask[parts[name][piece]]
-                left = chosen if left is None else np.bitwise_and(left, chosen, out=left)
-            found[piece] = NO_CELL if left is None else _first_bit(left)
+            chosen = (np.take(mask, parts[name][piece], axis=0) for name, mask in masks.items())
+            left = next(chosen)
+            for more in chosen:
+                np.bitwise_and(left, more, out=left)
+            found[piece] = _first_bit(left)
         return found
 
 
@@ -119,7 +124,7 @@ class Generalizer:
     ranges: tuple[Ranges, ...]
     cells: Cells | None = None
     representative: Literal["domain", "row"] = "domain"
-    outside: Literal["default", "refuse"] = "default"
+    outside: Outside = "default"
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -134,32 +139,24 @@ class Generalizer:
         DataError
             A column is absent; or, with ``outside: refuse``, values outside the domain or rows in no cell.
         """
-        return replaced(frame, self.attributes, self.recoded(self.encode(frame)))
+        codes, strange = counted(self.attributes, frame, self._defaults, self.outside)
+        # What stays exact and is all in its domain is not written anew: huge numbers and nanoseconds stay whole.
+        kept = {each.attribute.name for each in self.ranges if each.exact and not strange[each.attribute.name]}
+        new = {name: cells for name, cells in self.recoded(codes).items() if name not in kept}
+        return replaced(frame, self.attributes, new)
 
     def answers(self, frame: pd.DataFrame, ask: Ask) -> Answers:
         """Return what the model says of generalised rows, shape (rows, outputs)."""
         return ask(self.transform(frame))
 
     def encode(self, frame: pd.DataFrame) -> dict[str, Codes]:
-        """Return the codes of each attribute."""
-        needed = [name for each in self.attributes for name in each.names]
-        absent = [name for name in needed if name not in frame.columns]
-        if absent:
-            raise DataError([Fault(f"column '{name}'", "not in the table") for name in absent])
-        codes, faults = {}, []
-        for each in self.ranges:
-            codes[each.attribute.name], strange = each.attribute.encode(frame, each.default)
-            if strange and self.outside == "refuse":
-                place = f"column '{each.attribute.name}'"
-                faults.append(Fault(place, f"{strange} of {len(frame)} cells are outside the domain"))
-        if faults:
-            raise DataError(faults)
-        return codes
+        """Return the codes of each attribute; `DataError` as for `transform`."""
+        return encoded(self.attributes, frame, self._defaults, self.outside)
 
     def recoded(self, codes: Mapping[str, Codes], use: Use | None = None) -> dict[str, Codes]:
         """Return the codes that rows get; `use` other than the generaliser's own is for comparison."""
         parts = self.parts(codes)
-        if (use or self.use) == "ranges" or self.cells is None:
+        if (use or self.use) == "ranges" or self.cells is None or not parts:
             return {
                 each.attribute.name: codes[each.attribute.name]
                 if each.exact
@@ -179,6 +176,10 @@ class Generalizer:
                 new[name] = _typed(each.attribute, standing[cell])
         return new
 
+    @property
+    def _defaults(self) -> dict[str, float]:
+        return {each.attribute.name: each.default for each in self.ranges}
+
     def parts(self, codes: Mapping[str, Codes]) -> dict[str, Parts]:
         """Return the part of each row, of each attribute that does not stay exact."""
         return {
@@ -188,22 +189,24 @@ class Generalizer:
         }
 
     def losses(self, codes: Mapping[str, Codes], use: Use | None = None) -> dict[str, float]:
-        """Return the NCP of each attribute: the mean over rows of what the row's part, or cell, loses."""
+        """Return the NCP of each attribute: the mean over rows of what the row's part, or cell, loses; 0 of no rows."""
         parts = self.parts(codes)
-        cell = None
-        if (use or self.use) == "representatives" and self.cells is not None:
-            cell = self.cells.of(parts)
-        found = {}
+        found = dict.fromkeys((each.name for each in self.attributes), 0.0)
+        if not any(map(len, parts.values())):
+            return found
+        cells = self.cells if (use or self.use) == "representatives" else None
+        cell = None if cells is None else cells.of(parts)
         for each in self.ranges:
             name = each.attribute.name
             if each.partition is None:
-                found[name] = 0.0
-            elif cell is None or self.cells is None:
-                found[name] = float(each.partition.loss()[parts[name]].mean())
+                continue
+            if cells is None or cell is None:
+                lost = each.partition.loss()[parts[name]]
             else:
-                whole = 0.0 if trivial(each.attribute) else 1.0
-                lost = np.append(cell_loss(each.partition, self.cells.admitted[name]), whole)
-                found[name] = float(lost[cell].mean())
+                free = 0.0 if trivial(each.attribute) else 1.0
+                # a row in no cell gets defaults, which tell nothing of it
+                lost = np.append(cell_loss(each.partition, cells.admitted[name]), free)[cell]
+            found[name] = float(lost.mean())
         return found
 
 
@@ -225,17 +228,17 @@ def _typed(attribute: Attribute, codes: Floats) -> Codes:
     return codes.astype(np.int64) if attribute.kind == "nominal" else codes
 
 
-def _bits(admitted: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
-    """Return for each part the cells that hold it as bits, shape (parts, bytes)."""
-    packed = np.packbits(admitted.T, axis=1)
-    # bytes by the eight, so that they can be taken together as whole words
-    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+def _words(admitted: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """Return for each part the cells that hold it as bits, lowest first, shape (parts, words of 64 cells)."""
+    packed = np.packbits(admitted.T, axis=1, bitorder="little")
+    return np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view("<u8")
 
 
-def _first_bit(bits: npt.NDArray[np.uint8]) -> Parts:
-    """Return the place of the first bit set in each row, -1 where none is."""
-    there = bits != 0
-    byte = there.argmax(axis=1)
-    value = bits[np.arange(len(bits)), byte]
-    leading = 7 - np.floor(np.log2(np.maximum(value, 1))).astype(np.int64)
-    return np.where(there.any(axis=1), byte * 8 + leading, NO_CELL)
+def _first_bit(words: npt.NDArray[np.uint64]) -> Parts:
+    """Return the place of the lowest bit set in each row, `NO_CELL` where none is."""
+    there = words != 0
+    word = there.argmax(axis=1)
+    value = words[np.arange(len(words)), word]
+    lowest = value & (~value + np.uint64(1))
+    place = word * 64 + np.frexp(lowest.astype(np.float64))[1] - 1  # a power of two is a float exactly
+    return np.where(lowest == 0, NO_CELL, place).astype(np.int64)

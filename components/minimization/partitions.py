@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from components.minimization.attributes import BELOW, Attribute, Codes
-from schemas.dataset import TEMPORAL
 
 DAY = 86_400_000_000.0
-"""Microseconds of a day: dates and times are cut and represented at its beginning, where they can be."""
+"""Microseconds of a day."""
+
+_UNITS = ("Y", "M", "D", "h", "m", "s", "us")
+"""Of the calendar, from years to microseconds."""
 
 Floats = npt.NDArray[np.float64]
 Parts = npt.NDArray[np.int64]
@@ -65,7 +67,7 @@ class Partition:
         return np.searchsorted(np.asarray(self.cuts), codes, side="left").astype(np.int64)
 
     def loss(self) -> Floats:
-        """Return the NCP of each part, shape (size,) (see `interval_loss`, `group_loss`); missing cells alone lose 0."""
+        """Return the NCP of each part, shape (size,): see `interval_loss`, `group_loss`; missing cells alone lose 0."""
         if self.size == 1:
             lost = float(not trivial(self.attribute))
             return np.array([lost])
@@ -103,7 +105,7 @@ def interval_loss(attribute: Attribute, starts: Floats, ends: Floats) -> Floats:
         # The lower bound of the domain is in the interval; any other start is not.
         first = np.where(starts < attribute.low, attribute.low, np.floor(start) + 1)
         width = np.where(np.floor(end) <= first, 0.0, width)
-    return width
+    return np.asarray(width, dtype=np.float64)
 
 
 def roundest(low: float, high: float) -> float:
@@ -125,14 +127,19 @@ def roundest(low: float, high: float) -> float:
 
 
 def between(attribute: Attribute, low: float, high: float) -> float:
-    """Return where to cut between two neighbouring codes: the roundest place, `low` < cut < `high` where there is one.
+    """Return where to cut between two neighbouring codes: the roundest place, `low` <= cut < `high`.
 
-    Between whole neighbours, and between ordered values, that is the middle.
+    Between whole neighbours, and between ordered values, that is the middle. A date is cut at the end of a year, a
+    month or a day, a time at the beginning of one.
     """
     if low == BELOW:
         return BELOW
     if attribute.dtype == "date":
-        return low + (high - low) // (2 * DAY) * DAY
+        begins = roundest_moment(low + DAY, high, least="D")
+        return low if begins is None else begins - DAY
+    if attribute.dtype == "datetime":
+        begins = roundest_moment(low, high - 1)
+        return low if begins is None else begins
     if attribute.kind == "ordered" or (attribute.whole and high - low <= 1):
         return low + (high - low) / 2
     return roundest(float(np.nextafter(low, high)), high)
@@ -146,18 +153,53 @@ def middle(attribute: Attribute, start: float, end: float) -> float:
     attribute : Attribute
         Number or ordered.
     start, end : float
-        Exclusive and inclusive; clipped to the domain.
+        Exclusive and inclusive; clipped to the domain. An interval of missing cells alone is represented by them.
     """
+    if end == BELOW:
+        return BELOW
     if attribute.kind == "ordered":
-        first, last = max(floor(max(start, -1.0)) + 1, 0), min(end, len(attribute.values) - 1.0)
-        return float((first + floor(last)) // 2)
-    low, high = max(start, attribute.low), min(end, attribute.high)
-    if attribute.dtype in TEMPORAL:
-        day = (low + (high - low) / 2) // DAY * DAY
-        return day if low <= day else high
+        first, last = floor(max(start, -1.0)) + 1, floor(min(end, len(attribute.values) - 1.0))
+        return float(min((first + max(last, 0)) // 2, len(attribute.values) - 1))
+    low, high = min(max(start, attribute.low), attribute.high), max(min(end, attribute.high), attribute.low)
     if attribute.whole:
-        least, most = (attribute.low if start < attribute.low else floor(low) + 1.0), float(floor(high))
-        if most - least < 10:
-            return float((least + most) // 2)
-        return float(round(roundest(least + (most - least) / 4, most - (most - least) / 4)))
-    return roundest(low + (high - low) / 4, high - (high - low) / 4)
+        return _whole_middle(attribute.low if start < attribute.low else floor(low) + 1.0, float(floor(high)))
+    if attribute.dtype == "date":
+        return _date_middle(attribute.low if start < attribute.low else floor(low / DAY + 1) * DAY, high)
+    quarter = max(high - low, 0.0) / 4
+    found: float | None
+    if attribute.dtype == "datetime":
+        found = roundest_moment(low + quarter, high - quarter)
+    else:
+        found = roundest(low + quarter, high - quarter)
+    return high if found is None or not start < found <= high else found
+
+
+def roundest_moment(low: float, high: float, least: str = "us") -> float | None:
+    """Return the beginning of a year, else month, day, hour, ... in [low, high], the one nearest the middle.
+
+    Parameters
+    ----------
+    low, high : float
+        Microseconds since 1970 UTC.
+    least : {"D", "us"}
+        The finest unit that is tried. None where none begins within.
+    """
+    centre = np.datetime64(int(low + (high - low) / 2), "us")
+    for unit in _UNITS[: _UNITS.index(least) + 1]:
+        begun = centre.astype(f"datetime64[{unit}]")
+        both = [float((begun + step).astype("datetime64[us]").astype(np.int64)) for step in (0, 1)]
+        if fits := [each for each in both if low <= each <= high]:
+            return min(fits, key=lambda each: abs(each - low - (high - low) / 2))
+    return None
+
+
+def _date_middle(least: float, most: float) -> float:
+    quarter = max(most - least, 0.0) / 4
+    found = roundest_moment(least + quarter, most - quarter, least="D")
+    return max(least + (most - least) / 2 // DAY * DAY, least) if found is None else found
+
+
+def _whole_middle(least: float, most: float) -> float:
+    if most - least < 10:
+        return float(max((least + most) // 2, min(least, most)))
+    return float(round(roundest(least + (most - least) / 4, most - (most - least) / 4)))

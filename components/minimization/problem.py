@@ -10,7 +10,6 @@ import pandas as pd
 
 from components.minimization import bounds
 from components.minimization.attributes import Attribute, Codes, encoded
-from components.randomness import stream
 
 Answers = npt.NDArray[Any]
 """What a model says of rows, shape (rows, outputs): int64 class positions, or float64 of a regression."""
@@ -34,6 +33,11 @@ class Rows:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.frame)
+
+    def taken(self, places: npt.NDArray[np.int64]) -> "Rows":
+        """Return some of the rows, by their places."""
+        codes = {name: each[places] for name, each in self.codes.items()}
+        return Rows(self.frame.iloc[places], self.answers[places], codes)
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,7 @@ class Problem:
         """Say whether answers to the calibration rows, generalised, let the verdict be expected to hold."""
         there = self.calibration.answers
         if self.regression:
-            draws = stream(self.seed, "minimization-margin")
-            return bounds.r2_assured(there, now, self.report_rows, self.target, draws)
+            return bounds.r2_assured(there, now, self.report_rows, self.target)
         agreeing = int(np.count_nonzero(agree(there, now)))
         return bounds.assured(agreeing, len(there), self.report_rows, self.target)
 

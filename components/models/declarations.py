@@ -86,6 +86,7 @@ class Boosting(SklearnDeclaration):
     max_iter: int = Field(default=100, ge=1)
     max_leaf_nodes: int | None = Field(default=31, ge=2)
     min_samples_leaf: int = Field(default=20, ge=1)
+    l2_regularization: float = Field(default=0.0, ge=0)
 
 
 class AnySklearn(ModelDeclaration):

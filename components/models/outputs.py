@@ -111,7 +111,8 @@ def label_positions(raw: Any, target: Target, rows: int) -> npt.NDArray[np.int64
     Parameters
     ----------
     raw : array-like, shape (rows,) or (rows, 1)
-        Values of the target; where these are texts, numbers are taken as positions among the classes.
+        Values of the target; where these are texts, numbers are taken as positions among the classes, unless a class
+        is a number in text.
     target : Target
         Of a classification.
     rows : int
@@ -127,6 +128,9 @@ def label_positions(raw: Any, target: Target, rows: int) -> npt.NDArray[np.int64
     if missing := int(pd.isna(values).sum()):
         raise _some(missing, rows, "have no label")
     if values.dtype.kind in "iuf" and target.dtype in TEXT_LIKE:
+        if any(str(name).strip().isdecimal() for name in target.classes):
+            problem = "gives numbers where classes are numbers in text: they may be labels or positions"
+            raise ConfigurationError(Fault("model", problem, "labels as text"))
         return _positions(values, len(target.classes))
     texts = values.dtype.kind in "OU"
     if texts != (target.dtype in TEXT_LIKE):

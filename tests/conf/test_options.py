@@ -26,6 +26,7 @@ NEEDS = {
     "model/linear": ["dataset=diabetes"],
     "model/none": ["anonymization=none"],
     "dataset/diabetes": ["model=linear"],
+    "experiment/lendingclub": ["dataset.source.path=loans.csv"],
 }
 """What an option needs beside itself to be a whole run."""
 

@@ -170,3 +170,10 @@ def test_other_labels_are_refused_by_count(raw: Any, target: Target, words: str)
     with pytest.raises(ConfigurationError, match=words) as caught:
         label_positions(raw, target, 2)
     assert CANARY not in str(caught.value)
+
+
+def test_numbers_are_not_guessed_to_be_labels_or_positions_where_classes_are_numbers_in_text() -> None:
+    digits = Target(column="y", task="classification", dtype="category", classes=("1", "2"))
+    with pytest.raises(ConfigurationError, match="labels or positions"):
+        label_positions(np.array([1, 0]), digits, 2)
+    assert label_positions(np.array(["2", "1"], dtype=object), digits, 2).tolist() == [1, 0]

@@ -228,12 +228,14 @@ def test_the_split_draws_from_the_recorded_stream(runs: Runs) -> None:
 
 def test_the_model_draws_from_the_recorded_streams(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     for done in (runs(), runs(*RAW)):
-        estimator = load(done.folder / "model").fitted.estimator
-        assert estimator.random_state == done.record.randomness.streams["model"]
+        engine: Any = load(done.folder / "model").fitted.engine
+        assert engine.estimator.random_state == done.record.randomness.streams["model"]
     drawn = Mock(wraps=np.random.default_rng)
     monkeypatch.setattr(np.random, "default_rng", drawn)
     streams = runs("seed=11").record.randomness.streams
-    assert {call.args[0] for call in drawn.call_args_list} == {streams["split"], streams["model-order"]}
+    assert {call.args[0] for call in drawn.call_args_list} == {
+        streams[name] for name in ("split", "model-order", "minimization-split")
+    }
     assert len(set(streams.values())) == len(streams)
 
 

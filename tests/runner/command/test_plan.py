@@ -103,6 +103,35 @@ def test_faults_of_all_kinds_are_raised_together(mine: Any) -> None:
     assert len(caught.value.faults) == 3
 
 
+def test_a_target_that_the_report_rows_can_not_show_is_a_goal_that_is_missed(mine: Any) -> None:
+    composed = mine.compose("model=tree", "minimization=tree", "minimization.target=0.95")
+    (fault,) = check_level2(composed, Header(NAMES, 386))
+    assert fault.problem == "0.95 can be shown by 59 report rows or more, and there are 58"
+    assert (fault.place, fault.source) == ("minimization.target", "minimization.target=0.95")
+    with pytest.raises(GoalError):
+        require_level2(composed, Header(NAMES, 386))
+    assert check_level2(composed, Header(NAMES, 394)) == []
+
+
+def test_an_importance_by_a_library_that_is_absent_is_told_before_any_work(
+    mine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    composed = mine.compose("model=tree", "minimization=greedy", "minimization.order=shap")
+    monkeypatch.setattr("runner.plan_minimization.find_spec", lambda _: None)
+    (fault,) = check_level2(composed, Header(NAMES, 1000))
+    assert (fault.place, fault.problem) == ("minimization.order", "shap is not installed")
+    monkeypatch.setattr("runner.plan_minimization.find_spec", lambda _: object())
+    assert check_level2(composed, Header(NAMES, 1000)) == []
+
+
+def test_rows_of_persons_are_left_for_the_run_to_count(mine: Any) -> None:
+    mine.vary("target: cured", "  who: {dtype: text, role: identifier}\nsubject_id: who\ntarget: cured")
+    composed = mine.compose("model=tree", "minimization=tree", "minimization.target=0.95")
+    names = (*NAMES, "who")
+    assert check_level2(composed, Header(names, 120)) == []  # 119 of them could be held out
+    assert places(composed, Header(names, 110)) == ["minimization.target"]
+
+
 @pytest.fixture
 def toy_rows(tmp_path: Path) -> Path:
     file = tmp_path / "toy.csv"
@@ -121,10 +150,37 @@ def test_a_plan_says_what_would_happen_and_writes_nothing(command: Do, toy_rows:
 
 def test_a_plan_tells_its_stages_in_order_and_what_it_skips(command: Do, toy_rows: Path) -> None:
     assert toy_rows.exists()
-    ended = command("plan", "anonymization=none", "model=tree")
+    ended = command("plan", "anonymization=none", "model=tree", "minimization=none")
     firsts = [line.split()[:2] for line in ended.out.splitlines() if line[:1].isdigit()]
     assert firsts == [["1", "dataset"], ["2", "split"], ["3", "model"], ["4", "assessment"]]
     assert "anonymization, minimization, federation, dp, risk" in ended.out
+
+
+def test_a_plan_says_what_a_minimisation_works_on_and_what_its_target_needs(command: Do, toy_rows: Path) -> None:
+    toy_rows.write_text("age,sex,ward,cured\n" + "40,f,a,yes\n" * 1000)
+    ended = command("plan", "model=tree", "minimization=tree", "minimization.search_rows=500")
+    assert ended.code == 0, ended.err
+    said = " ".join(ended.out.split())
+    assert "6 minimization tree (columns=null" in said
+    assert "on at most 500 train rows; of the test rows about 150 say where to stop and 150 judge" in said
+    assert "agreement 0.9 asked, which 29 report rows or more can show" in said
+    assert "minimization/ (what to ask, and how that was found)" in said
+    assert "skipped federation, dp, risk" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        (("model=none", "anonymization=none"), "model, anonymization, minimization (model=none), federation"),
+        (("model=tree",), "minimization (3 report rows are too few to aim at an agreement of 0.8; give"),
+    ],
+)
+def test_a_plan_says_why_nothing_will_be_minimised(command: Do, toy_rows: Path, typed: Any, why: str) -> None:
+    assert toy_rows.exists()
+    ended = command("plan", *typed)
+    assert ended.code == 0, ended.err
+    assert f"skipped {why}" in " ".join(ended.out.split())
+    assert "minimization/" not in ended.out
 
 
 def test_a_plan_hides_passwords(command: Do, mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,67 @@ def test_a_target_that_may_be_missing_needs_its_rows_dropped(mine: Any) -> None:
     mine.compose("dataset.columns.cured.nullable=true", "dataset.missing.rows=drop")
 
 
+@pytest.mark.parametrize("typed", ["minimization=tree", "minimization=greedy", "minimization.min_rows=5"])
+def test_minimisation_that_was_chosen_needs_a_model(mine: Any, typed: str) -> None:
+    fault = mine.fault("model=none", "anonymization=none", typed)
+    assert fault.place == "minimization.name"
+    assert "there is no model" in fault.problem
+
+
+def test_minimisation_by_default_is_passed_over_without_a_model(mine: Any) -> None:
+    assert mine.compose("model=none", "anonymization=none").config.minimization.name != "none"
+    mine.compose("model=none", "anonymization=none", "minimization=none")
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem", "remedy"),
+    [
+        ("[agee]", "'agee' is no column of the schema", "did you mean age?"),
+        ("[zzz]", "'zzz' is no column of the schema", "correct the name"),
+        ("[age, cured]", "'cured' is the target, and no input of the model", "leave it out"),
+        ("[name]", "'name' is an identifier, and no input of the model", "leave it out"),
+        ("[age, age]", "'age' is named 2 times", "name it once"),
+    ],
+)
+def test_what_is_minimised_is_what_the_model_sees(mine: Any, columns: str, problem: str, remedy: str) -> None:
+    mine.vary("target: cured", "  name: {dtype: text, role: identifier}\ntarget: cured")
+    fault = mine.fault("minimization=tree", f"minimization.columns={columns}")
+    assert (fault.place, fault.problem, fault.remedy) == ("minimization.columns", problem, remedy)
+    mine.compose("minimization=tree", "minimization.columns=[age, ward]")
+
+
+HOT = "{dtype: integer, role: insensitive, min: 0, max: 1, group: %s}"
+
+
+def test_one_hot_columns_are_minimised_together(mine: Any) -> None:
+    columns = "".join(f"  home_{name}: {HOT % 'home'}\n" for name in ("own", "rent", "free"))
+    mine.vary("target: cured", f"{columns}target: cured")
+    fault = mine.fault("minimization=tree", "minimization.columns=[age, home_own]")
+    assert fault.problem == "1 of the 3 one-hot columns of group 'home' are named"
+    assert fault.remedy == "add 'home_rent', 'home_free'"
+    mine.compose("minimization=tree", "minimization.columns=[home_own, home_free, home_rent]")
+    mine.compose("minimization=tree")
+
+
+def test_a_group_is_not_called_as_another_column(mine: Any) -> None:
+    mine.vary("target: cured", f"  hot: {HOT % 'age'}\ntarget: cured")
+    assert "'age' is a column and also a group" in mine.fault("minimization=tree").problem
+    mine.compose("minimization=tree", "minimization.columns=[hot]")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("target", "1"), ("target", "0"), ("calibration_share", "1"), ("columns", "[]")]
+)
+def test_parameters_of_minimisation_are_in_range(mine: Any, key: str, value: str) -> None:
+    assert mine.fault("minimization=tree", f"minimization.{key}={value}").place == f"minimization.{key}"
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", ".inf"])
+def test_a_sensitivity_is_a_positive_number(mine: Any, weight: str) -> None:
+    assert mine.fault(f"+dataset.columns.age.sensitivity={weight}").place == "dataset.columns.age.sensitivity"
+    mine.compose("+dataset.columns.age.sensitivity=3")
+
+
 def test_columns_without_a_role_are_listed(mine: Any) -> None:
     mine.vary("role: quasi_identifier, values", "values")
     assert "without a role: sex" in mine.fault().problem

@@ -1,0 +1,1 @@
+"""Joint greedy search over one ladder of ever coarser partitions per attribute."""

@@ -1,0 +1,205 @@
+"""A tree of questions: what is asked of a person, in which order, and when the answer stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from components.minimization.attributes import BELOW, Attribute, Codes, Outside, encoded
+from components.minimization.partitions import trivial
+from components.minimization.problem import Answers, Ask, replaced
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+NONE = -1
+"""No attribute: the asking ends here. No answer: here everything is asked, and the model answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The nodes of a tree of questions, by number; node 0 comes first, and every node before those under it.
+
+    Parameters
+    ----------
+    attribute : ndarray of int, shape (nodes,)
+        Position of the attribute that is asked, or `NONE`.
+    cut : ndarray of float, shape (nodes,)
+        Numbers and ordered values: codes up to it go left.
+    values : ndarray of bool, shape (nodes, most values)
+        Other attributes: whether the value at this place of the domain goes left.
+    missing_left : ndarray of bool, shape (nodes,)
+        Whether missing cells go left.
+    left, right : ndarray of int, shape (nodes,)
+        Numbers of the nodes that follow; of an end its own.
+    answer : ndarray of int, shape (nodes,)
+        Row of `Questions.labels`, or `NONE`.
+    """
+
+    attribute: Integers
+    cut: Floats
+    values: Bools
+    missing_left: Bools
+    left: Integers
+    right: Integers
+    answer: Integers
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.attribute)
+
+    @property
+    def ends(self) -> Integers:
+        """Numbers of the nodes where the asking ends."""
+        return np.flatnonzero(self.attribute == NONE)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """A tree of questions with the answers at its ends.
+
+    Parameters
+    ----------
+    attributes : tuple of Attribute
+        What can be asked. Everything else is known anyway, and is not looked at before the model is asked.
+    nodes : Nodes
+    labels : ndarray, shape (labels, outputs)
+        Answers that ends give.
+    defaults : dict of str to float
+        By attribute: the code that a value outside the domain counts as (numbers get the nearer bound).
+    outside : {"default", "refuse"}
+        Whether values outside the domain get defaults, or are refused.
+    spare : tuple of str
+        What is not asked even where everything is: there the model gets its default.
+    """
+
+    attributes: tuple[Attribute, ...]
+    nodes: Nodes
+    labels: Answers
+    defaults: Mapping[str, float]
+    outside: Outside = "default"
+    spare: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return "personal"
+
+    def encode(self, frame: pd.DataFrame) -> dict[str, Codes]:
+        """Return the codes of each attribute.
+
+        Raises
+        ------
+        DataError
+            A column is absent; or, with ``outside: refuse``, values are outside the domain.
+        """
+        return encoded(self.attributes, frame, self.defaults, self.outside)
+
+    def ends(self, codes: Mapping[str, Codes]) -> Integers:
+        """Return the number of the node where the asking ends, for each row."""
+        nodes = self.nodes
+        table = np.column_stack([np.asarray(codes[each.name], dtype=np.float64) for each in self.attributes])
+        nominal = np.array([each.kind == "nominal" for each in self.attributes])
+        at = np.zeros(len(table), dtype=np.int64)
+        rows = np.arange(len(table)) if nodes.attribute[0] != NONE else np.array([], dtype=np.int64)
+        while len(rows):
+            node = at[rows]
+            asked = nodes.attribute[node]
+            code = table[rows, asked]
+            goes_left = np.where(code == BELOW, nodes.missing_left[node], code <= nodes.cut[node])
+            named = nominal[asked]
+            goes_left[named] = self._listed(node[named], asked[named], code[named].astype(np.int64))
+            at[rows] = np.where(goes_left, nodes.left[node], nodes.right[node])
+            rows = rows[nodes.attribute[at[rows]] != NONE]
+        return at
+
+    def answers(self, frame: pd.DataFrame, ask: Ask) -> Answers:
+        """Return the answers that rows end with, shape (rows, outputs).
+
+        The model sees those rows alone of which everything is asked.
+        """
+        codes = self.encode(frame)
+        ends = self.ends(codes)
+        answer = self.nodes.answer[ends]
+        everything = np.flatnonzero(answer == NONE)
+        if not len(everything):
+            return self.labels[answer]
+        told = ask(self.told(frame.iloc[everything], {name: cells[everything] for name, cells in codes.items()}))
+        found = np.empty((len(frame), told.shape[1]), dtype=np.result_type(self.labels, told))
+        found[everything] = told
+        found[answer != NONE] = self.labels[answer[answer != NONE]]
+        return found
+
+    def told(self, frame: pd.DataFrame, codes: Mapping[str, Codes]) -> pd.DataFrame:
+        """Return rows as the model gets them where everything is asked."""
+        spared = {name: np.full_like(codes[name], self.defaults[name]) for name in self.spare}
+        return replaced(frame, self.attributes, {**codes, **spared})
+
+    def asked(self, codes: Mapping[str, Codes]) -> Bools:
+        """Return which attributes each row is asked for, shape (rows, attributes)."""
+        return (self.turns() > 0)[self.ends(codes)]
+
+    def losses(self, codes: Mapping[str, Codes]) -> dict[str, float]:
+        """Return the NCP of each attribute: the share of rows not asked for it; 0 of constants and of no rows."""
+        asked = self.asked(codes)
+        lost = np.count_nonzero(~asked, axis=0) / max(len(asked), 1)
+        return {
+            each.name: 0.0 if trivial(each) else float(share) for each, share in zip(self.attributes, lost, strict=True)
+        }
+
+    def figures(self, codes: Mapping[str, Codes]) -> dict[str, float]:
+        """Return how many attributes rows are asked for, and of how many rows everything is asked; 0 of no rows.
+
+        Returns
+        -------
+        dict
+            ``features_asked_mean``; ``features_asked_p90`` (the least number that suffices for 90 % of the rows);
+            ``asked_everything``, a share.
+        """
+        ends = self.ends(codes)
+        count = np.count_nonzero(self.turns(), axis=1)[ends]
+        everything = float(np.count_nonzero(self.nodes.answer[ends] == NONE))
+        return {
+            "features_asked_mean": float(count.sum() / max(len(ends), 1)),
+            "features_asked_p90": float(np.quantile(count, 0.9, method="inverted_cdf")) if len(ends) else 0.0,
+            "asked_everything": everything / max(len(ends), 1),
+        }
+
+    def needed(self, codes: Mapping[str, Codes]) -> pd.DataFrame:
+        """Return how often, and how early, each attribute is asked.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``attribute``; ``asked``: share of rows that were asked for it; ``position``: its mean turn among those,
+            from 1, missing where it was never asked. Where everything is asked at the end, what is left shares a turn.
+        """
+        turns = self.turns()[self.ends(codes)]
+        times = np.count_nonzero(turns, axis=0)
+        position = np.where(times > 0, turns.sum(axis=0) / np.maximum(times, 1), np.nan)
+        names = [each.name for each in self.attributes]
+        return pd.DataFrame({"attribute": names, "asked": times / max(len(turns), 1), "position": position})
+
+    def turns(self) -> Integers:
+        """Return at which turn each attribute was asked on the way to each node, 0 never, shape (nodes, attributes)."""
+        nodes = self.nodes
+        turns = np.zeros((len(nodes), len(self.attributes)), dtype=np.int64)
+        for number in np.flatnonzero(nodes.attribute != NONE):
+            turn = turns[number].copy()
+            if not turn[nodes.attribute[number]]:
+                turn[nodes.attribute[number]] = turn.max() + 1
+            turns[[nodes.left[number], nodes.right[number]]] = turn
+        everything = (nodes.attribute == NONE) & (nodes.answer == NONE)
+        last = turns.max(axis=1, keepdims=True) + 1
+        needed = np.array([each.name not in self.spare for each in self.attributes])
+        return np.where(everything[:, None] & (turns == 0) & needed, last, turns)
+
+    def _listed(self, node: Integers, asked: Integers, place: Integers) -> Bools:
+        """Say which values of nominal attributes go left; the place after the last is that of missing cells."""
+        sizes = np.array([len(each.values) for each in self.attributes])
+        missing = place == sizes[asked]
+        listed: Bools = self.nodes.values[node, np.where(missing, 0, place)]
+        return np.where(missing, self.nodes.missing_left[node], listed)

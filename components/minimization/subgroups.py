@@ -1,0 +1,110 @@
+"""Whether a minimised model keeps its answers for everybody: agreement by sensitive column."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import norm
+
+from components.minimization.attributes import BELOW, Attribute, attributes_of
+from components.minimization.bounds import CONFIDENCE, lower_bound, upper_bound
+from components.minimization.problem import Answers, agree
+from components.minimization.wording import interval
+from schemas.dataset import DatasetSchema
+
+SMALLEST = 10
+"""Groups of fewer rows are told together, so that no figure is of a few persons."""
+
+RANGES = 4
+"""Equally wide ranges of a number's domain that count as its groups."""
+
+SMALL, MISSING = "small groups", "missing"
+"""What stands for the value of groups that are told together, and of missing cells."""
+
+TOGETHER = -1
+"""Place of groups that are told together."""
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def subgroups(frame: pd.DataFrame, schema: DatasetSchema, answers: Answers, now: Answers) -> pd.DataFrame:
+    """Return how far answers agree among the rows of each value of each sensitive column.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows, with sensitive columns; those that it doesn't have are left out.
+    schema : DatasetSchema
+        Says which columns are sensitive. The one-hot columns of a group are one.
+    answers, now : ndarray, shape (rows, outputs)
+        The model's own answers, and those after minimisation.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``column`` (or group); ``place`` of the value in its domain, from 0, that of missing cells after the last,
+        `TOGETHER` for small groups; ``value``, where the schema declares it (of a number: one of `RANGES` ranges of
+        its domain), `MISSING` or `SMALL`; ``rows``; ``agreement`` with ``low`` and ``high``, its one-sided 95 %
+        bounds (Clopper and Pearson).
+
+        Of numbers, agreement is 1 minus the mean over outputs of the squared distance by the output's variance over
+        all rows, so that its mean over rows is R2; its bounds are normal ones.
+    """
+    names = [name for name in schema.sensitive if name in frame.columns and frame[name].notna().any()]
+    attributes = attributes_of(schema, names, learn_from=frame) if names else []
+    numbers = answers.dtype.kind == "f"
+    kept = 1 - _off(answers, now) if numbers else agree(answers, now).astype(np.float64)
+    lines = []
+    for attribute in attributes:
+        places, values = _groups(attribute, frame)
+        for place, group in _told(places, len(values)):
+            value = SMALL if place == TOGETHER else values[place]
+            lines.append((attribute.name, place, value, len(group), *_measured(kept[group], numbers=numbers)))
+    return pd.DataFrame(lines, columns=["column", "place", "value", "rows", "agreement", "low", "high"])
+
+
+def _groups(attribute: Attribute, frame: pd.DataFrame) -> tuple[Integers, list[str]]:
+    """Return the group of each row, and what each group is called; the last is that of missing cells."""
+    codes, _ = attribute.encode(frame, 0.0)
+    if attribute.kind == "number":
+        cuts = np.linspace(attribute.low, attribute.high, RANGES + 1)[1:-1]
+        places = np.searchsorted(cuts, codes, side="left")
+        names = [interval(attribute, start, end) for start, end in pairwise([BELOW, *cuts, np.inf])]
+    else:
+        places = np.where(codes == attribute.missing, 0, codes).astype(np.int64)
+        names = list(attribute.values)
+    if attribute.learned:
+        names = [""] * len(names)
+    return np.where(codes == attribute.missing, len(names), places), [*names, MISSING]
+
+
+def _told(places: Integers, count: int) -> Sequence[tuple[int, Integers]]:
+    """Return the rows of each group that is told; of small ones together, with the next larger while those are few."""
+    sizes = np.bincount(places, minlength=count)
+    order = np.argsort(sizes, kind="stable")
+    order = order[sizes[order] > 0]
+    total = np.cumsum(sizes[order])
+    together = np.count_nonzero(sizes[order] < SMALLEST)
+    while 0 < together < len(order) and total[together - 1] < SMALLEST:
+        together += 1
+    told = [(int(place), np.flatnonzero(places == place)) for place in np.sort(order[together:])]
+    rest = np.flatnonzero(np.isin(places, order[:together]))
+    return [*told, (TOGETHER, rest)] if len(rest) >= SMALLEST else told
+
+
+def _measured(kept: Floats, *, numbers: bool) -> tuple[float, float, float]:
+    mean = float(kept.mean())
+    if numbers:
+        margin = float(norm.ppf(CONFIDENCE) * kept.std(ddof=1) / np.sqrt(len(kept)))
+        return mean, mean - margin, mean + margin
+    hits = int(np.count_nonzero(kept))
+    return mean, lower_bound(hits, len(kept)), upper_bound(hits, len(kept))
+
+
+def _off(answers: Answers, now: Answers) -> Floats:
+    spread = answers.var(axis=0)
+    off: Floats = ((now - answers) ** 2 / np.where(spread > 0, spread, 1.0)).mean(axis=1)
+    return off

@@ -1,0 +1,175 @@
+"""minimization=tree: cells of a tree that learned the model's answers, as coarse as the target allows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from components.minimization import bounds, declarations
+from components.minimization.attributes import encoded
+from components.minimization.generalizer import Generalizer
+from components.minimization.problem import Problem, agreement, replaced
+from components.minimization.result import Found
+from components.minimization.tree.assembling import draft, exact, finished
+from components.minimization.tree.choosing import for_all, for_leaves, rounded
+from components.minimization.tree.giving_back import given_back
+from components.minimization.tree.growth import Grown, Nodes, grow
+from components.minimization.tree.medoids import rows_for_all, rows_for_leaves
+from components.minimization.tree.pruning import Path, unpruned, weakest_links
+from components.minimization.tree.raising import raised
+from components.minimization.tree.sample import Sample, in_order
+from components.randomness import derived_seed
+
+
+class Trials:
+    """What was tried, judged on the calibration rows as it will be used.
+
+    Parameters
+    ----------
+    params : declarations.Tree
+    problem : Problem
+    defaults : dict of str to float
+        What values outside the domain count as.
+
+    Attributes
+    ----------
+    steps : list of dict
+        See `Found.steps`.
+    agreement : float
+        Of the last trial.
+    """
+
+    def __init__(self, params: declarations.Tree, problem: Problem, defaults: dict[str, float]) -> None:
+        self.params = params
+        self.problem = problem
+        self.codes = encoded(problem.attributes, problem.calibration.frame, defaults, params.outside)
+        self.steps: list[dict[str, object]] = []
+        self.agreement = np.nan
+
+    def holds(self, path: Path, steps: int) -> bool:
+        """Say whether the tree of a path may be pruned so far."""
+        generalizer = draft(self.params, path, steps)
+        calibration, problem = self.problem.calibration, self.problem
+        now = problem.ask(replaced(calibration.frame, problem.attributes, generalizer.recoded(self.codes)))
+        held = problem.assured(now)
+        self.agreement = agreement(calibration.answers, now, regression=problem.regression)
+        ncp = problem.privacy(generalizer.losses(self.codes))
+        self.steps.append(_step(len(self.steps), f"{int(path.cells(steps).sum())} cells", ncp=ncp, held=held))
+        self.steps[-1]["agreement"] = self.agreement
+        return held
+
+    def gave_back(self, attribute: str) -> None:
+        """Put down that an attribute stays exact."""
+        self.steps.append(_step(len(self.steps), "given back", attribute))
+
+
+def search(params: declarations.Tree, problem: Problem) -> Found:
+    """Look for the cells that tell least and keep the target.
+
+    A tree learns the model's answers on the attributes, and each node gets what stands for it. Where not even all
+    leaves keep the target, attributes are given back until they do. Then children are raised and nodes pruned, in the
+    order that fit rows tell, as far as the calibration rows allow.
+
+    Parameters
+    ----------
+    params : declarations.Tree
+    problem : Problem
+
+    Returns
+    -------
+    Found
+    """
+    by_rows = params.representative == "row"
+    problem = replace(problem, calibration=in_order(problem.calibration))
+    sample, limit, notes = Sample.of(problem), allowance(problem), _notes(problem)
+    trials = Trials(params, problem, sample.defaults)
+    while sample.attributes:
+        standing = (rows_for_leaves if by_rows else for_leaves)(*_grown(params, sample))
+        finest = unpruned(standing)
+        if trials.holds(finest, 0):
+            path = weakest_links((rows_for_all if by_rows else for_all)(standing))
+            path, steps = _furthest(trials, path, limit)
+            if not by_rows:
+                path = _rounded(trials, path, steps)
+            found = finished(params, path, steps)
+            return Found(found, (*notes, *_flagged(found)), pd.DataFrame(trials.steps))
+        # fit rows tell less error than fresh ones: it has to fall in proportion
+        back = given_back(standing, finest.errors[0] * limit / max(1 - trials.agreement, limit, 1e-9))
+        for attribute in back:
+            notes.append(f"'{attribute.name}' stays exact: the target does not hold without it")
+            trials.gave_back(attribute.name)
+        sample = sample.without(back)
+    notes.append("nothing could be generalised: each column is needed as it is to keep the target")
+    return Found(exact(params, sample), tuple(notes), pd.DataFrame(trials.steps))
+
+
+def allowance(problem: Problem) -> float:
+    """Return the error on calibration rows with which the report rows are still expected to show the target.
+
+    For regression it is taken without a margin, 1 - target: it guides, and does not decide.
+    """
+    if problem.regression:
+        return 1 - problem.target
+    rows = len(problem.calibration)
+    low, high = -1, rows
+    while high - low > 1:
+        middle = (low + high) // 2
+        assured = bounds.assured(rows - middle, rows, problem.report_rows, problem.target)
+        low, high = (middle, high) if assured else (low, middle)
+    return low / max(rows, 1)
+
+
+def _grown(params: declarations.Tree, sample: Sample) -> tuple[Sample, Grown, Nodes]:
+    seed = derived_seed(sample.problem.seed, "minimization-tree")
+    return sample, *grow(sample.ranks, sample.targets(), params.min_rows, params.max_depth, seed)
+
+
+def _furthest(trials: Trials, path: Path, limit: float) -> tuple[Path, int]:
+    """Return the path, and the steps on it that hold on the calibration rows, with more privacy.
+
+    It is the one given, or that with most children raised of those that hold.
+    """
+    reached = [(path, _last(trials, path))]
+    # A child raised saves a cell its bounds, but no attribute its cuts elsewhere.
+    paths = raised(path, limit)[1:] if trials.params.use == "representatives" else []
+    holding = next((each for each in reversed(paths) if trials.holds(each, 0)), None)
+    if holding is not None:
+        reached.append((holding, _last(trials, holding)))
+    return max(reversed(reached), key=lambda each: float(each[0].privacy[each[1]]))
+
+
+def _last(trials: Trials, path: Path) -> int:
+    """Return the most steps that hold, as if more steps never held where fewer do not; none are known to hold."""
+    low, high = 0, len(path) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if trials.holds(path, middle) else (low, middle)
+    return low
+
+
+def _rounded(trials: Trials, path: Path, steps: int) -> Path:
+    """Return the path with rounded middles standing for its cells where that changes no more answers, if it holds."""
+    nodes = np.flatnonzero(path.cells(steps))
+    rounder = replace(path, standing=rounded(path.standing, nodes))
+    return rounder if trials.holds(rounder, steps) else path
+
+
+def _step(
+    number: int, change: str, attribute: str | None = None, *, ncp: float = np.nan, held: bool = True
+) -> dict[str, object]:
+    facts = {"step": number, "attribute": attribute, "change": change}
+    return facts | {"ncp": ncp, "agreement": np.nan, "taken": held}
+
+
+def _notes(problem: Problem) -> list[str]:
+    answers = problem.fit.answers
+    if problem.regression or not len(answers) or (answers != answers[0]).any():
+        return []
+    return [f"the model gives one and the same answer to all {len(answers)} fit rows: it needs none of the columns"]
+
+
+def _flagged(found: Generalizer) -> list[str]:
+    if found.cells is None or found.cells.agrees.all():
+        return []
+    flagged = int(np.count_nonzero(~found.cells.agrees))
+    return [f"for {flagged} of {len(found.cells)} cells the model gives another answer than the cell's label"]

@@ -1,0 +1,73 @@
+"""What is said of a minimisation: figures, a section of the record, and a closing line."""
+
+from dataclasses import asdict
+from typing import Any
+
+from components.minimization.minimise import Outcome, mean_loss
+from schemas.tables import Metric
+
+KINDS = ("exact", "ranges", "groups", "nothing")
+
+
+def minimization_metrics(outcome: Outcome) -> list[Metric]:
+    """Return what was measured on the report rows, which are test rows, as rows of metrics.csv."""
+
+    def figure(metric: str, value: float, **more: Any) -> Metric:
+        return Metric(stage="minimization", metric=metric, value=value, split="test", **more)
+
+    collected = [each.collect for each in outcome.contract.attributes]
+    verdict = outcome.verdict
+    found = [
+        figure("relative_accuracy", verdict.agreement, low=verdict.low),
+        figure("ncp", mean_loss(outcome.ncp)),
+        *(figure("ncp", loss, column=name) for name, loss in outcome.ncp.items()),
+        figure("features_untouched", collected.count("exact"), unit="features"),
+        figure("features_suppressed", collected.count("nothing"), unit="features"),
+        *(
+            figure(name, value, unit="features" if name.startswith("features") else "rows")
+            for name, value in outcome.asking.items()
+        ),
+    ]
+    for name, use in outcome.uses.items():
+        found += [
+            figure("relative_accuracy", use.agreement, low=use.low, scope=f"use:{name}"),
+            figure("ncp", use.ncp, scope=f"use:{name}"),
+        ]
+    return found
+
+
+def section(config: Any, outcome: Outcome) -> dict[str, Any]:
+    """Return what the record says."""
+    return {
+        "method": config.minimization.name,
+        "parameters": config.minimization.model_dump(),
+        "rows": outcome.rows,
+        "verdict": outcome.verdict.model_dump(),
+        "ncp": mean_loss(outcome.ncp),
+        "uses": {name: asdict(use) for name, use in outcome.uses.items()},
+        "asking": outcome.asking,
+        "collected": [
+            {
+                "name": each.name,
+                "columns": each.columns,
+                "collect": each.collect,
+                "parts": len(each.representatives) if each.collect in {"ranges", "groups"} else 0,
+                "ncp": outcome.ncp[each.name],
+            }
+            for each in outcome.contract.attributes
+        ],
+    }
+
+
+def asked_line(outcome: Outcome) -> str:
+    """Return what is collected of a person, and how far the promise that goes with it holds."""
+    collected = [each.collect for each in outcome.contract.attributes]
+    if outcome.asking:
+        mean, high = (outcome.asking[f"features_asked_{name}"] for name in ("mean", "p90"))
+        shown = f"{mean:.1f} of {len(collected)} features on average, at most {high:.0f} of nine persons in ten"
+    else:
+        shown = ", ".join(f"{collected.count(kind)} {kind}" for kind in KINDS if kind in collected)
+    verdict = outcome.verdict
+    what = "R2" if verdict.measure == "r2" else "agreement"
+    promise = f"{what} {verdict.agreement:.3f} (bound {verdict.low:.4f} >= {verdict.target:g} met)"
+    return f"{shown} (NCP {mean_loss(outcome.ncp):.2f}); {promise}"

@@ -1,0 +1,111 @@
+"""What can be said of fresh rows: bounds, the fewest rows, and the margin that a search keeps."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from components.minimization import bounds
+
+
+@pytest.mark.parametrize(("target", "rows"), [(0.998, 1497), (0.99, 299), (0.95, 59)])
+def test_least_rows_that_can_show_a_target(target: float, rows: int) -> None:
+    assert bounds.least_rows(target) == rows
+    assert bounds.lower_bound(rows, rows) >= target
+    assert bounds.lower_bound(rows - 1, rows - 1) < target
+    assert bounds.most_disagreeing(rows, target) == 0
+    assert bounds.most_disagreeing(rows - 1, target) == -1
+
+
+@settings(deadline=None, max_examples=50)
+@given(rows=st.integers(1, 400), data=st.data())
+def test_bounds_solve_the_equation_of_clopper_and_pearson(rows: int, data: st.DataObject) -> None:
+    """At the lower bound, seeing so many hits or more has a chance of 5 %; at the upper one so many or fewer."""
+    hits = data.draw(st.integers(0, rows))
+    low, high = bounds.lower_bound(hits, rows), bounds.upper_bound(hits, rows)
+    assert 0 <= low <= hits / rows <= high <= 1
+    assert low == 0 if hits == 0 else binom.sf(hits - 1, rows, low) == pytest.approx(0.05)
+    assert high == 1 if hits == rows else binom.cdf(hits, rows, high) == pytest.approx(0.05)
+    assert bounds.upper_bound(rows - hits, rows) == pytest.approx(1 - low)
+
+
+@settings(deadline=None, max_examples=50)
+@given(rows=st.integers(1, 3000), target=st.sampled_from([0.9, 0.95, 0.99, 0.998]))
+def test_one_more_disagreeing_row_than_may_be_misses_the_target(rows: int, target: float) -> None:
+    most = bounds.most_disagreeing(rows, target)
+    assert most < 0 or bounds.lower_bound(rows - most, rows) >= target
+    assert bounds.lower_bound(rows - most - 1, rows) < target
+
+
+@pytest.mark.parametrize("target", [0.95, 0.99])
+def test_where_a_search_just_may_stop_the_verdict_confirms_it_19_times_of_20(target: float) -> None:
+    """Shares are uniform about the target; what is looked at is the last count of calibration rows that is assured."""
+    random = np.random.default_rng(5)
+    share = random.uniform(2 * target - 1, 1, 400_000)
+    rows = 2000
+    last = max(missed for missed in range(200) if bounds.assured(rows - missed, rows, rows, target))
+    here = random.binomial(rows, 1 - share) == last
+    assert here.sum() > 1500
+    met = random.binomial(rows, 1 - share[here]) <= bounds.most_disagreeing(rows, target)
+    assert met.mean() == pytest.approx(bounds.ASSURANCE, abs=0.03)
+
+
+def test_nothing_is_assured_of_too_few_rows() -> None:
+    assert not bounds.assured(1000, 1000, 298, 0.99)
+    assert not bounds.assured(0, 0, 1000, 0.5)
+    assert not bounds.r2_assured(np.zeros((1, 1)), np.zeros((1, 1)), 100, 0.5)
+    assert not bounds.r2_assured(np.zeros((9, 1)), np.zeros((9, 1)), 0, 0.5)
+
+
+def _outputs(rows: int, seed: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    truth = np.column_stack([random.normal(size=rows), random.gamma(2, 1, rows)])
+    return truth, truth + random.standard_t(6, size=truth.shape) * noise
+
+
+def test_r2_is_that_of_scikit_learn_and_a_constant_counts_when_met() -> None:
+    from sklearn.metrics import r2_score
+
+    truth, now = _outputs(200, 0, 0.3)
+    assert bounds.r2(truth, now) == pytest.approx(r2_score(truth, now))
+    flat = np.ones((5, 1))
+    assert bounds.r2(flat, flat) == 1
+    assert bounds.r2(flat, flat + 1e-3) == 0
+
+
+def test_the_scatter_of_r2_is_that_of_resampled_rows() -> None:
+    truth, now = _outputs(2000, 1, 0.3)
+    random = np.random.default_rng(0)
+    draws = [random.integers(0, 2000, 2000) for _ in range(300)]
+    spread = np.std([bounds.r2(truth[draw], now[draw]) for draw in draws])
+    assert bounds.r2_scatter(truth, now) / np.sqrt(2000) == pytest.approx(spread, rel=0.15)
+
+
+def test_the_lower_bound_of_r2_holds_for_fresh_rows_nearly_always() -> None:
+    truth, now = _outputs(200_000, 9, 0.35)
+    true = bounds.r2(truth, now)
+    lows = [bounds.r2_lower_bound(*_outputs(300, seed, 0.35), np.random.default_rng(seed)) for seed in range(40)]
+    assert np.mean(np.array(lows) <= true) >= 0.9  # 95 % of many; 36 of 40 leaves room for chance
+
+
+def test_the_lower_bound_of_r2_does_not_depend_on_the_order_of_rows() -> None:
+    truth, now = _outputs(100, 3, 0.3)
+    shuffled = np.random.default_rng(0).permutation(100)
+    one, other = (
+        bounds.r2_lower_bound(*rows, np.random.default_rng(7))
+        for rows in ((truth, now), (truth[shuffled], now[shuffled]))
+    )
+    assert one == other
+
+
+def test_what_the_margin_assures_of_r2_is_confirmed_nine_times_of_ten_or_more() -> None:
+    random = np.random.default_rng(4)
+    met = []
+    for seed in range(100):
+        noise = random.uniform(0.1, 0.4)
+        if bounds.r2_assured(*_outputs(400, seed, noise), 400, 0.9):
+            fresh = _outputs(400, 1000 + seed, noise)
+            met.append(bounds.r2_lower_bound(*fresh, np.random.default_rng(seed)) >= 0.9)
+    assert len(met) > 20
+    assert np.mean(met) >= 0.9
