@@ -78,7 +78,7 @@ def adult_run(work: Path, method: str, model: str, target: float, seed: int) -> 
         seed,
         met=True,
         ncp=ncp,
-        agreement=done.metric("minimization", "relative_accuracy"),
+        agreement=done.record["minimization"]["verdict"]["agreement"],
         elsewhere=elsewhere,
     )
 
@@ -117,7 +117,7 @@ def ncp_of(said: dict[str, Any], frame: pd.DataFrame) -> float:
             lost.append(0.0)
             continue
         if cells is None:
-            cuts = [float(cut) for cut in attribute["cuts"]]
+            cuts = [float(cut) for cut in attribute.get("cuts", [])]
             ends = np.array([-np.inf, *cuts, np.inf])
             part = np.searchsorted(cuts, numbers, side="left")
             lost.append(float(np.mean(_widths(ends[part], ends[part + 1], low, high))))
@@ -142,10 +142,10 @@ def _cell_widths(
     for cell in cells:
         fits = np.isnan(found)
         for other in names:
-            start, end = _ends(cell["regions"].get(other))
+            start, end = _ends(cell.get("regions", {}).get(other))
             numbers = frame[other].to_numpy(dtype=np.float64)
             fits &= (numbers > start) & (numbers <= end)
-        start, end = _ends(cell["regions"].get(name))
+        start, end = _ends(cell.get("regions", {}).get(name))
         free = start == -np.inf and end == np.inf
         found[fits] = 1.0 if free else _widths(np.array([start]), np.array([end]), *domain)[0]
     return np.where(np.isnan(found), 1.0, found)
@@ -154,7 +154,7 @@ def _cell_widths(
 def _ends(region: dict[str, Any] | None) -> tuple[float, float]:
     if region is None:
         return -np.inf, np.inf
-    start, end = region["start"], region["end"]
+    start, end = region.get("start"), region.get("end")
     return (-np.inf if start is None else float(start)), (np.inf if end is None else float(end))
 
 

@@ -247,17 +247,18 @@ def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     data = config.dataset
     train = train_rows(header.rows, data.split.test)
     k, _ = asked_k(config.anonymization)
+    trains = getattr(type(config.model), "trains", True)
     modelled, anonymised = config.model.name != ABSENT, config.anonymization.name != ABSENT
     steps = [("dataset", f"read and check every cell; rows with missing cells: {data.missing.rows}")]
     kept = "about" if data.missing.rows == "keep" else "at most"
     steps.append(("split", f"{kept} {train:,} rows to train on, {header.rows - train:,} to test on"))
     if modelled:
-        steps.append(("model", f"{_described(config.model)}: fit on the train rows"))
+        steps.append(("model", f"{_described(config.model)}: {'fit on the train rows' if trains else 'comes trained'}"))
     if anonymised:
         whose = "the train rows" if data.split.test else "all rows"
         bound = f"; k={k} allows at most {train // k:,} classes" if k else ""
         steps.append(("anonymization", f"{_described(config.anonymization)}: of {whose}{bound}"))
-    if modelled and anonymised:
+    if modelled and anonymised and trains:
         steps.append(("retraining", f"{config.model.name} anew, on the release alone"))
     aim = aim_of(composed, header.rows)
     idle = getattr(aim, "reason", "")

@@ -18,11 +18,11 @@ from components.minimization.problem import Answers, Ask, Problem, Rows, agree, 
 from components.minimization.tree.assembling import _majorities, draft, finished
 from components.minimization.tree.boxes import boxes
 from components.minimization.tree.candidates import grid, offers, standing_for
-from components.minimization.tree.choosing import for_all, for_leaves
+from components.minimization.tree.choosing import for_all, for_leaves, rounded
 from components.minimization.tree.growth import NONE, Grown, Ranks, grow
 from components.minimization.tree.medoids import rows_for_all, rows_for_leaves
 from components.minimization.tree.pruning import Path, weakest_links
-from components.minimization.tree.raising import _applied, _offers, raised
+from components.minimization.tree.raising import _applied, _chosen, _offers, raised
 from components.minimization.tree.sample import CONTEXTS, LOOKS, Sample
 from components.minimization.tree.standing import Standing
 from schemas.dataset import DatasetSchema
@@ -256,6 +256,33 @@ def test_what_raising_is_said_to_lose_and_gain_is_what_it_does(standing: Standin
         rows = len(standing.sample)
         assert after.errors[cells].sum() / rows - path.errors[steps] == pytest.approx(found.lost[place])
         assert after.privacy[cells].sum() / rows - path.privacy[steps] == pytest.approx(found.gained[place])
+
+
+def test_no_more_is_raised_than_there_is_room_for_and_no_node_below_another(standing: Standing):
+    tree, path = standing.tree, weakest_links(standing)
+    found = _offers(path, len(path) // 2)
+    for room in (0.0, 0.01, 0.03, 1.0):
+        chosen = _chosen(tree, found, room)
+        assert np.maximum(found.lost[chosen], 0).sum() <= room + 1e-9
+        nodes = found.nodes[chosen]
+        assert not any(one < other < tree.stop[one] for one in nodes for other in nodes)
+
+
+def test_rounded_middles_stand_for_cells_where_they_change_no_more_answers(standing: Standing):
+    path = weakest_links(standing)
+    nodes = np.flatnonzero(path.cells(len(path) // 2))
+    after = rounded(standing, nodes)
+    place = np.searchsorted(nodes, standing.leaves, side="right") - 1
+    offered = [offers(each, nodes, place, standing.sample.codes[each.attribute.name])[0] for each in standing.held]
+    middles = np.column_stack(offered)
+    values = standing.values.copy()
+    values[nodes] = middles
+    plain = np.array(
+        [asked(replace(standing, values=values), np.flatnonzero(place == p), n).sum() for p, n in enumerate(nodes)]
+    )
+    better = plain <= standing.errors[nodes]
+    assert np.array_equal(after.values[nodes], np.where(better[:, np.newaxis], middles, standing.values[nodes]))
+    assert np.array_equal(after.errors[nodes], np.minimum(plain, standing.errors[nodes]))
 
 
 def test_raising_reaches_more_privacy_within_the_same_errors(standing: Standing):

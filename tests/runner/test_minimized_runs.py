@@ -258,6 +258,18 @@ def test_a_goal_that_is_missed_keeps_what_was_reached(runs: Runs, monkeypatch: p
     assert "Traceback" not in done.err
 
 
+def test_an_error_nobody_foresaw_leaves_no_file_of_the_stage(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise ValueError("ZZ-CANARY-7731")
+
+    monkeypatch.setattr("runner.minimizing.page", fails)
+    done = runs(*SMALL, "minimization=personal", again="broken")
+    assert done.code == 5
+    assert "CANARY" not in done.out + done.err + json.dumps(done.record)
+    assert done.record["error"]["stage"] == "minimization"
+    assert not (done.folder / "minimization").exists()
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [

@@ -226,9 +226,9 @@ def test_a_cell_that_does_not_fit_stops_the_run_without_being_shown(end: End, tm
 PLACES = {
     "dataset": "read",
     "split": "split",
-    "model": "build",
+    "model": "fitted",
     "anonymization": "measure_written",
-    "retraining": "_save",
+    "retraining": "save",
     "assessment": "reference_models",
 }
 """In each stage something that the pipeline calls there."""
@@ -359,7 +359,7 @@ def test_an_error_that_quotes_passwords_is_told_without_them(
         job.record.note(warnings=[f"{PIN} {PASSWORD}"])
         raise error
 
-    monkeypatch.setattr(pipeline, "_fitted", fails)
+    monkeypatch.setattr(pipeline, "fitted", fails)
     ended = end(*clinic)
     assert ended.code == getattr(error, "exit_code", 5)
     assert_hidden(ended)

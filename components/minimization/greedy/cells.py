@@ -25,6 +25,9 @@ from components.randomness import derived_seed
 GROWTHS = 3
 """Trees that are grown once the attributes to give up are known; each sees the attributes in other contexts."""
 
+TRIED = 3
+"""Attributes that are taken back, and that are given up on top, in a round."""
+
 NEAR = 0.8
 """Share of the privacy of ranges that cells must reach for more of them to be tried."""
 
@@ -73,24 +76,32 @@ class Cellular:
             self._found[given_up, growth] = Celled(generalizer, privacy, notes) if held else Celled(None, -np.inf)
         return self._found[given_up, growth]
 
+    @property
+    def idle(self) -> Names:
+        """Attributes that the model does without at no loss; not all there are."""
+        idle = [name for name, rung in self.alone.items() if not rung.lost]
+        return frozenset(idle[: len(self.alone) - 1])
+
     def privacy(self, given_up: Names) -> float:
         """Return the privacy that is reached without some attributes."""
         return self.find(given_up).privacy
 
     def nearby(self, names: Names) -> Iterator[Names]:
         """Yield attributes to give up: those given but for one, and with one more that alone keeps the target."""
-        for name, rung in self.alone.items():
-            if name in names:
-                yield names - {name}
-            elif len(names) + 1 < len(self.alone) and rung.lost <= 1 - self.judge.problem.target:
-                yield names | {name}
+        dearest = sorted(names - self.idle, key=lambda name: -self.alone[name].lost)
+        yield from (names - {name} for name in dearest[:TRIED])
+        budget = 1 - self.judge.problem.target
+        kept = [name for name in self.alone if name not in names and self.alone[name].lost <= budget]
+        if len(names) + 1 < len(self.alone):
+            yield from (names | {name} for name in sorted(kept, key=lambda name: self.alone[name].lost)[:TRIED])
 
 
 def in_cells(cellular: Cellular, path: Sequence[State], at_least: float) -> Celled:
     """Return the cells that tell least.
 
-    Attributes are given up in the order in which they came to be asked for no more in the joint search; then one is
-    taken back, or another given up, as long as that gains privacy. At last more trees are grown for the best of them.
+    Attributes that lose nothing are given up, then others in the order in which they came to be asked for no more in
+    the joint search; then one is taken back, or another given up, as long as that gains privacy. At last more trees
+    are grown for the best of them.
 
     Parameters
     ----------
@@ -100,9 +111,11 @@ def in_cells(cellular: Cellular, path: Sequence[State], at_least: float) -> Cell
     at_least : float
         Privacy that is reached without cells: where they don't come near it, no more is tried.
     """
-    best = frozenset[str]()
+    best = cellular.idle
     for given_up in _given_up(path):
-        best = max(best, given_up, key=cellular.privacy)
+        names = given_up | cellular.idle
+        if len(names) < len(cellular.alone):
+            best = max(best, names, key=cellular.privacy)
     if cellular.privacy(best) < NEAR * at_least:
         return cellular.find(best)
     for _ in range(cellular.params.back_steps):
@@ -114,13 +127,9 @@ def in_cells(cellular: Cellular, path: Sequence[State], at_least: float) -> Cell
 
 
 def _given_up(path: Sequence[State]) -> Iterator[Names]:
-    """Yield the attributes that are not asked for in each state of a path, without repetition, not all of them."""
-    seen: set[Names] = set()
+    """Yield the attributes that are not asked for in each state of a path."""
     for state in path:
-        names = frozenset(name for name, rung in state.rungs.items() if rung.ranges.nothing)
-        if names not in seen and len(names) < len(state.rungs):
-            seen.add(names)
-            yield names
+        yield frozenset(name for name, rung in state.rungs.items() if rung.ranges.nothing)
 
 
 def _grown(

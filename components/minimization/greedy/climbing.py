@@ -1,13 +1,17 @@
 """The joint search: which attribute goes up its ladder next, and how far."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from components.minimization.generalizer import Ranges
 from components.minimization.greedy.ladders import Rung
 
 NO_GAIN = 1e-12
 """Of NCP: a step that gains less is taken only where it asks for nothing at all."""
+
+FREE = 1e12
+"""Added to the score of a step that loses nothing and asks for nothing: it comes first, however little it gains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,11 @@ class Known:
     fresh: bool
 
 
-LadderAt = Callable[[str, State, bool], Known]
-"""``ladder_at(name, state, fresh)``: the ladder of an attribute; it need not be that of the state unless so asked."""
+class LadderAt(Protocol):
+    """Tells the ladder of an attribute in a state; unless it is to be fresh, one of an earlier state will do."""
+
+    def __call__(self, name: str, state: State, *, fresh: bool) -> Known:
+        """Return it."""
 
 
 def climb(
@@ -79,7 +86,7 @@ def climb(
         How many these are; a loss of nothing counts as one of them.
     """
     path = [start]
-    known = {name: ladder_at(name, start, False) for name in order}
+    known = {name: ladder_at(name, start, fresh=False) for name in order}
     while True:
         state = path[-1]
         steps = [
@@ -91,11 +98,11 @@ def climb(
             return path
         _, name, rung = max(steps, key=lambda step: step[0])
         if not known[name].fresh:
-            known[name] = ladder_at(name, state, True)
+            known[name] = ladder_at(name, state, fresh=True)
             continue
         path.append(State({**state.rungs, name: rung}, rung.lost))
         known = {each: replace(one, fresh=False) for each, one in known.items()}
-        known[name] = ladder_at(name, path[-1], True)
+        known[name] = ladder_at(name, path[-1], fresh=True)
 
 
 def _affordable(known: Known, state: State, now: Rung, budget: float) -> list[Rung]:
@@ -110,5 +117,6 @@ def _affordable(known: Known, state: State, now: Rung, budget: float) -> list[Ru
 
 
 def _score(weight: float, rung: Rung, known: Known, now: Rung, rows: int) -> float:
-    gained = weight * (rung.ncp - now.ncp) + NO_GAIN
-    return gained / (max(rung.lost - known.lost, 0.0) + 1 / max(rows, 1))
+    gained, lost = weight * (rung.ncp - now.ncp), max(rung.lost - known.lost, 0.0)
+    free = FREE if rung.ranges.nothing and not lost else 0.0
+    return free + gained / (lost + 1 / max(rows, 1))

@@ -29,11 +29,14 @@ class Axis:
         Codes from the first value to the last, without that of missing cells.
     places : ndarray of int64, shape (rows,)
         Of each row's value among them; missing cells have the place before the first.
+    apart : ndarray of float64, shape (n_values - 1,)
+        How far the mean answers to neighbours without order are apart; 0 of values in their order.
     """
 
     attribute: Attribute
     values: Floats
     places: Integers
+    apart: Floats
 
     @cached_property
     def counts(self) -> Integers:
@@ -89,7 +92,9 @@ def finest(
     found = {}
     for axis, most in zip(axes, together, strict=False):
         alone = _gains([axis.places], learned, tree | {"max_leaf_nodes": parts})[0]
-        found[axis.attribute.name] = axis.partition(_absorbed(_kept(axis, most, alone, parts), axis.counts, min_rows))
+        worth = (most + alone)[: len(axis.apart)] if axis.attribute.kind == "number" else axis.apart
+        cuts = _absorbed(_kept(axis, most, alone, parts), axis.counts, worth, min_rows)
+        found[axis.attribute.name] = axis.partition(cuts)
     return found
 
 
@@ -102,11 +107,14 @@ def numbered(groups: list[int]) -> tuple[int, ...]:
 def _axis(attribute: Attribute, codes: Codes, targets: Floats) -> Axis:
     if attribute.kind == "nominal":
         size = len(attribute.values)
-        values = np.argsort(mean_answers(codes, size, targets), kind="stable")
-        return Axis(attribute, values.astype(np.float64), np.append(np.argsort(values), -1)[codes])
+        means = mean_answers(codes, size, targets)
+        values = np.argsort(means, kind="stable")
+        places = np.append(np.argsort(values), -1)[codes].astype(np.int64)
+        return Axis(attribute, values.astype(np.float64), places, np.diff(means[values]))
     distinct, ranks = np.unique(codes, return_inverse=True)
     missing = int(distinct[:1].tolist() == [BELOW])
-    return Axis(attribute, distinct[missing:], ranks - missing)
+    known = distinct[missing:].astype(np.float64)
+    return Axis(attribute, known, ranks - missing, np.zeros(max(len(known) - 1, 0)))
 
 
 def mean_answers(codes: Codes, size: int, targets: Floats) -> Floats:
@@ -172,8 +180,8 @@ def _kept(axis: Axis, together: Floats, alone: Floats, parts: int) -> Integers:
     return np.sort(np.array(list(dict.fromkeys(chosen))[: parts - 1], dtype=np.int64))
 
 
-def _absorbed(cuts: Integers, counts: Integers, min_rows: int) -> Integers:
-    """Return the cuts that are left when every part with too few rows has joined its smaller neighbour."""
+def _absorbed(cuts: Integers, counts: Integers, worth: Floats, min_rows: int) -> Integers:
+    """Return the cuts left when each part with too few rows has lost that of its two which is worth less."""
     kept = cuts.tolist()
     before = np.concatenate([[0], np.cumsum(counts)])
     while kept:
@@ -181,6 +189,6 @@ def _absorbed(cuts: Integers, counts: Integers, min_rows: int) -> Integers:
         least = int(rows.argmin())
         if rows[least] >= min_rows:
             break
-        right = least == 0 or (least < len(kept) and rows[least + 1] < rows[least - 1])
+        right = least == 0 or (least < len(kept) and worth[kept[least]] < worth[kept[least - 1]])
         del kept[least if right else least - 1]
     return np.array(kept, dtype=np.int64)

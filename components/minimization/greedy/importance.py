@@ -49,8 +49,10 @@ def shapley(trial: Trial, seed: int) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the library about itself
         masker = shap.maskers.Independent(background, max_samples=BACKGROUND)
+        before = np.random.get_state()  # noqa: NPY002  # which the library seeds
         explainer = shap.PermutationExplainer(_answering(trial), masker, seed=derived_seed(seed, "shap"))
         values = explainer(explained, max_evals=2 * players.shape[1] + 1, silent=True).values
+        np.random.set_state(before)  # noqa: NPY002
     sizes = np.abs(values).reshape(len(explained), players.shape[1], -1).mean(axis=(0, 2))
     return dict(zip(trial.rows.codes, sizes[:-1].tolist(), strict=True))
 

@@ -83,7 +83,7 @@ class Joint:
             State(raw, 0.0),
         )
 
-    def ladder_at(self, name: str, state: State, fresh: bool = True) -> Known:  # noqa: FBT001, FBT002  # as climb asks
+    def ladder_at(self, name: str, state: State, *, fresh: bool) -> Known:
         """Return the rungs above an attribute's present one, as they are in a state, or were when last looked at."""
         rung = state.rungs[name]
         others = tuple(id(each) for each in state.rungs.values())
@@ -102,7 +102,7 @@ class Joint:
 
     def alone(self) -> dict[str, Rung]:
         """Return what becomes of each attribute when it alone is not asked for."""
-        return {name: self.ladder_at(name, self.exact).rungs[-1] for name in self.order}
+        return {name: self.ladder_at(name, self.exact, fresh=True).rungs[-1] for name in self.order}
 
     def back(self, state: State, name: str) -> State:
         """Return a state with one attribute back at its exact values."""

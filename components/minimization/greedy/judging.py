@@ -36,7 +36,7 @@ class Judge:
         now = generalizer.answers(there.frame, self.problem.ask)
         return self.problem.assured(now), agreement(there.answers, now, regression=self.problem.regression)
 
-    def furthest(self, path: Sequence[State], what: str = "") -> int:
+    def furthest(self, path: Sequence[State]) -> int:
         """Return the place of the last state that holds; the first is taken to.
 
         States are tried as if none held behind one that doesn't (bisection).
@@ -45,7 +45,7 @@ class Judge:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self._holds(path[middle]) else (low, middle)
-        self._put_down(path, low, what)
+        self._put_down(path, low)
         return low
 
     def generalizer(self, state: State) -> Generalizer:
@@ -67,13 +67,13 @@ class Judge:
             self._told[id(state)] = state, *self.asks(self.generalizer(state))  # the state keeps its id its own
         return self._told[id(state)][1]
 
-    def _put_down(self, path: Sequence[State], last: int, what: str) -> None:
+    def _put_down(self, path: Sequence[State], last: int) -> None:
         weights = {each.name: self.problem.weight(each.name) for each in self.problem.attributes}
         for place, (before, state) in enumerate(pairwise(path), start=1):
             agreed = self._told[id(state)][2] if id(state) in self._told else np.nan
             for name, rung in state.rungs.items():
                 if rung is not before.rungs[name]:
-                    change = f"{what}{_said(before.rungs[name].ranges)} to {_said(rung.ranges)}"
+                    change = f"{_said(before.rungs[name].ranges)} to {_said(rung.ranges)}"
                     self.put_down(change, state.privacy(weights), agreed, taken=place <= last, attribute=name)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy.typing as npt
 from components.minimization.attributes import BELOW, Codes
 from components.minimization.generalizer import Ranges
 from components.minimization.greedy.cuts import numbered
-from components.minimization.partitions import Floats, Partition, group_loss, interval_loss, middle, trivial
+from components.minimization.partitions import Floats, Partition, group_loss, interval_loss, trivial
+from components.minimization.tree.candidates import standing_for
 
 RUNGS = 12
 """Most rungs between the present parts and nothing; a step that is left out is taken together with the next."""
@@ -130,8 +130,8 @@ class Groups:
 def candidates(partition: Partition, codes: Codes) -> Floats:
     """Return codes of the domain that may stand for parts of a partition, ascending.
 
-    Of numbers and ordered values the rounded middle of each part, and the ends of a number's domain; else the most
-    frequent value of each group. None stands for missing cells.
+    What is usual in each part, told by a grid over the domain, or its rounded middle where nothing of the grid is in
+    it (see `tree.candidates`), and the ends of a number's domain. None stands for missing cells.
 
     Parameters
     ----------
@@ -140,14 +140,9 @@ def candidates(partition: Partition, codes: Codes) -> Floats:
         Of the fit rows.
     """
     attribute = partition.attribute
-    if attribute.kind == "nominal":
-        groups = np.asarray(partition.groups[:-1], dtype=np.int64)
-        often = np.argsort(-np.bincount(codes, minlength=len(groups) + 1)[:-1], kind="stable")
-        return np.sort(often[np.unique(groups[often], return_index=True)[1]]).astype(np.float64)
-    ends = [BELOW, *partition.cuts, np.inf][partition.missing_apart :]
-    middles = [middle(attribute, start, end) for start, end in pairwise(ends)]
     bounds = [attribute.low, attribute.high] if attribute.kind == "number" else []
-    return np.unique(np.array([*middles, *bounds]))
+    standing = standing_for(partition, codes)
+    return np.unique([*standing[standing != attribute.missing], *bounds])
 
 
 def ladder(effects: Effects, levels: Sequence[Partition] | None = None) -> tuple[Rung, ...]:

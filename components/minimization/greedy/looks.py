@@ -16,7 +16,7 @@ from components.randomness import stream
 LOOKED_AT = 5_000
 """Most rows that are looked at: a seeded sample of the fit rows."""
 
-NEIGHBOURS = 3
+NEIGHBOURS = 2
 """Where a part has many others, only these on each side are tried in its place, and what may stand for all."""
 
 MISSING = -1
@@ -63,12 +63,12 @@ class Looks:
         part = partition.parts(here)
         valued = np.append(offered, partition.attribute.missing).astype(here.dtype)
         for asked in _questions(partition, offered, rows):
-            now = np.bincount(part, weights=within.lost({name: valued[asked][part]}), minlength=partition.size)
-            now = now / max(len(part), 1)
+            losses = within.lost({name: valued[asked][part]}) / len(part)
+            now = np.bincount(part, weights=losses, minlength=partition.size)
             known = asked != MISSING
             lost[known, asked[known]] = now[known]
             apart = float(now[~known].sum()) if not known.all() else apart
-        return Effects(partition, rows, offered, lost, apart, 1 / max(len(part), 1))
+        return Effects(partition, rows, offered, lost, apart, 1 / len(part))
 
     def _offered(self, partition: Partition, codes: Codes, now: Ranges) -> Floats:
         """Return what may stand for parts: what stands for them now, else see `candidates`; neighbours side by side."""

@@ -168,6 +168,18 @@ def test_a_plan_says_what_a_minimisation_works_on_and_what_its_target_needs(comm
     assert "skipped federation, dp, risk" in said
 
 
+def test_a_plan_neither_fits_nor_retrains_a_model_that_comes_trained(
+    command: Do, toy_rows: Path, tmp_path: Path
+) -> None:
+    assert toy_rows.exists()
+    (tmp_path / "score.py").write_text("def predict(frame):\n    return frame['ward']\n")
+    ended = command("plan", "model=callable", "model.path=score.py")
+    assert ended.code == 0, ended.err
+    firsts = [line.split()[1] for line in ended.out.splitlines() if line[:1].isdigit()]
+    assert firsts == ["dataset", "split", "model", "anonymization", "assessment"]
+    assert "comes trained" in " ".join(ended.out.split())
+
+
 @pytest.mark.parametrize(
     ("typed", "why"),
     [
