@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench.points import Verdict
+from bench.points import Verdict, passed
 from bench.product import ADULT, ROOT, Finished, call
 
 COLUMNS = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week")
@@ -200,9 +200,9 @@ def adult(work: Path, seeds: Sequence[int] = range(20), models: Sequence[str] = 
     return Verdict(holds, "; ".join([*figures, f"{honest} of {len(met)} runs that said met agree on unseen rows"]))
 
 
-def loans(work: Path) -> Verdict:
+def loans(work: Path, *more: str) -> Verdict:
     """Run loans whole: annual income and debt-to-income become ranges, accuracy before and after."""
-    done = call("experiment=lendingclub", f"dataset.source.path={LOANS}", cwd=work)
+    done = call("experiment=lendingclub", f"dataset.source.path={LOANS}", *more, cwd=work)
     if done.exit_code != 0 or done.folder is None:
         return Verdict(holds=False, figure=f"exit {done.exit_code}: {done.stderr.strip()}")
     said = json.loads((done.folder / "minimization" / "generalizations.json").read_text(encoding="utf-8"))
@@ -215,6 +215,40 @@ def loans(work: Path) -> Verdict:
     figure = f"target {target}: accuracy {before:.3f} -> {after:.3f}, agreement {said['verdict']['agreement']:.3f}; "
     figure += ", ".join(f"{name} in {count} ranges" for name, count in ranges.items())
     return Verdict(kinds == {"ranges"} and said["verdict"]["met"], figure)
+
+
+RIGHT_VALUES = (
+    "::test_ncp_of_8_to_10_in_0_to_10_is_a_fifth",
+    "::test_ncp_of_two_halves_is_a_half",
+    "::test_ncp_of_a_constant_is_0",
+    "::test_value_5_9_with_cut_5_5_is_above",
+    "::test_values_1_4_9_with_cuts_2_5_and_5_5_fall_into_ranges_0_1_2",
+    "::test_minus_3_is_not_above_0",
+    "::test_values_are_grouped_by_what_the_model_makes_of_them",
+    "::test_pruning_a_level_merges_its_cuts_and_pruning_the_root_leaves_none",
+    "::test_labels_are_the_majority_of_a_merged_cell",
+    "::test_only_age_to_minimise_leaves_every_other_column_identical",
+    "::test_an_unseen_category_counts_as_the_default_or_is_refused",
+    "::test_a_row_outside_every_cell_gets_defaults_or_is_refused",
+    "::test_scikit_learn_accepts_it",
+    "::test_a_grid_over_targets_and_a_pipeline_with_a_model_work",
+    "::test_column_names_that_run_together_are_told_apart",
+    "::test_the_target_holds_on_fresh_rows",
+    "::test_one_answer_to_everybody_suppresses_everything_and_says_so",
+    "::test_least_rows_that_can_show_a_target",
+)
+"""Tests of what is known to be right, by the beginning of their names."""
+
+
+def right_values(work: Path) -> Verdict:
+    """Run all tests of minimisation; those of right values are among them and pass."""
+    return passed(work, "tests/minimization", RIGHT_VALUES)
+
+
+def frameworks(work: Path) -> Verdict:
+    """Run the same minimisation over every framework, by its real library."""
+    names = ("scikit-learn", "torch", "keras", "xgboost", "callable", "stored predictions")
+    return passed(work, "tests/minimization/test_frameworks.py", [f"[{name}-" for name in names])
 
 
 def main() -> int:

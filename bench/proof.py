@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from bench import anonymisation, guided, lattice, methods, points, report
+from bench import agreement, anonymisation, guided, lattice, methods, minimization, points, report
 from bench.points import Verdict
 from bench.product import ROOT
 
@@ -39,6 +39,11 @@ POINTS: dict[str, Callable[[Path], Verdict]] = {
     "lattice: time and memory against a groupby": lattice.proof,
     "full report on raw Adult: at most 50 x a groupby": report.proof,
     "lattice: 1M rows x 8 columns end to end": anonymisation.million,
+    "minimisation: NCP and agreement on unseen rows of adult, 20 seeds": agreement.adult,
+    "minimisation: income and debt-to-income of loans in ranges": agreement.loans,
+    "minimisation: right values": agreement.right_values,
+    "minimisation: every framework by its real library": agreement.frameworks,
+    "minimisation: time, memory and rows a second": minimization.proof,
 }
 
 

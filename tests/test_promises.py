@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import anonymisation, methods, points
+from bench import agreement, anonymisation, methods, points
 from bench.product import ADULT
 
 needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="the Adult table is not here")
+needs_loans = pytest.mark.skipif(not agreement.LOANS.exists(), reason="the table of loans is not here")
 needs_hierarchies = pytest.mark.skipif(
     not (ADULT.exists() and anonymisation.HIERARCHIES.exists()), reason="Adult and its hierarchies are not here"
 )
@@ -77,4 +78,16 @@ def test_a_large_table_of_eight_columns_is_released_end_to_end(tmp_path: Path) -
 
 def test_random_methods_on_random_tables_release_what_was_asked_for_and_told(tmp_path: Path) -> None:
     verdict = methods.methods(tmp_path, examples=25, seed=1_000_000)
+    assert verdict.holds, verdict.figure
+
+
+@needs_adult
+def test_minimised_inputs_of_adult_keep_what_was_promised_on_unseen_rows(tmp_path: Path) -> None:
+    verdict = agreement.adult(tmp_path, seeds=[0], models=["tree"])
+    assert verdict.holds, verdict.figure
+
+
+@needs_loans
+def test_income_and_debts_of_loans_are_asked_for_in_ranges(tmp_path: Path) -> None:
+    verdict = agreement.loans(tmp_path, "model.max_iter=15")
     assert verdict.holds, verdict.figure

@@ -168,7 +168,7 @@ def test_a_column_needed_exactly_is_given_back_and_the_rest_still_generalised(pr
     assert kept["fine"] == 0
     assert kept["coarse"] > 0.3
     assert agreed(found, frame, parity) > 0.95
-    assert "'fine' stays exact" in found.notes[0]
+    assert found.notes[0] == "without these as they are the target does not hold: 'fine'"
 
 
 def test_where_nothing_can_be_generalised_everything_stays_exact_and_a_note_says_so(problem_for: Make):

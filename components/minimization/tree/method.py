@@ -92,11 +92,10 @@ def search(params: declarations.Tree, problem: Problem) -> Found:
             if not by_rows:
                 path = _rounded(trials, path, steps)
             found = finished(params, path, steps)
-            return Found(found, (*notes, *_flagged(found)), pd.DataFrame(trials.steps))
+            return Found(found, (*notes, *_kept_exact(trials), *_flagged(found)), pd.DataFrame(trials.steps))
         # fit rows tell less error than fresh ones: it has to fall in proportion
         back = given_back(standing, finest.errors[0] * limit / max(1 - trials.agreement, limit, 1e-9))
         for attribute in back:
-            notes.append(f"'{attribute.name}' stays exact: the target does not hold without it")
             trials.gave_back(attribute.name)
         sample = sample.without(back)
     notes.append("nothing could be generalised: each column is needed as it is to keep the target")
@@ -168,8 +167,13 @@ def _notes(problem: Problem) -> list[str]:
     return [f"the model gives one and the same answer to all {len(answers)} fit rows: it needs none of the columns"]
 
 
+def _kept_exact(trials: Trials) -> list[str]:
+    names = [repr(step["attribute"]) for step in trials.steps if step["attribute"] is not None]
+    return [f"without these as they are the target does not hold: {', '.join(names)}"] if names else []
+
+
 def _flagged(found: Generalizer) -> list[str]:
-    if found.cells is None or found.cells.agrees.all():
+    if found.use != "representatives" or found.cells is None or found.cells.agrees.all():
         return []
     flagged = int(np.count_nonzero(~found.cells.agrees))
     return [f"for {flagged} of {len(found.cells)} cells the model gives another answer than the cell's label"]
