@@ -55,7 +55,8 @@ def assured(agreeing: int, rows: int, report_rows: int, target: float) -> bool:
     """Say whether `report_rows` fresh rows would show `target` with the chance `ASSURANCE`.
 
     The number that disagree among them is beta-binomial: what `rows` calibration rows say of the true share (Jeffreys'
-    prior), and chance among the fresh rows on top.
+    prior), and chance among the fresh rows on top. Where so few rows are at hand that not even full agreement gives that
+    chance, full agreement is what is held to: there is nothing better to ask of them.
 
     Parameters
     ----------
@@ -68,7 +69,15 @@ def assured(agreeing: int, rows: int, report_rows: int, target: float) -> bool:
     allowed = most_disagreeing(report_rows, target)
     if allowed < 0 or rows == 0:
         return False
-    return bool(betabinom.cdf(allowed, report_rows, rows - agreeing + 0.5, agreeing + 0.5) >= ASSURANCE)
+    return agreeing == rows or chance_to_show(agreeing, rows, report_rows, target) >= ASSURANCE
+
+
+def chance_to_show(agreeing: int, rows: int, report_rows: int, target: float) -> float:
+    """Return the chance that `report_rows` fresh rows show `target` (see `assured`)."""
+    allowed = most_disagreeing(report_rows, target)
+    if allowed < 0:
+        return 0.0
+    return float(betabinom.cdf(allowed, report_rows, rows - agreeing + 0.5, agreeing + 0.5))
 
 
 def r2(truth: Floats, now: Floats) -> float:

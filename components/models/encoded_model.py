@@ -218,9 +218,9 @@ def trained(engine: Engine, schema: DatasetSchema) -> EncodedModel:
     return EncodedModel(engine, 0, fitted=fitted)
 
 
-def load(folder: Path) -> EncodedModel:
+def load(folder: Path | str) -> EncodedModel:
     """Read a saved model back (see `saved.read`); it predicts as before, and nothing was unpickled."""
-    fitted = saved.read(folder)
+    fitted = saved.read(Path(folder))
     return EncodedModel(fitted.engine, fitted.seed, fitted=fitted)
 
 

@@ -51,6 +51,12 @@ def test_where_a_search_just_may_stop_the_verdict_confirms_it_19_times_of_20(tar
     assert met.mean() == pytest.approx(bounds.ASSURANCE, abs=0.03)
 
 
+def test_where_even_full_agreement_gives_little_chance_it_is_what_is_held_to() -> None:
+    assert bounds.chance_to_show(90, 90, 90, 0.95) < bounds.ASSURANCE
+    assert bounds.assured(90, 90, 90, 0.95)
+    assert not bounds.assured(89, 90, 90, 0.95)
+
+
 def test_nothing_is_assured_of_too_few_rows() -> None:
     assert not bounds.assured(1000, 1000, 298, 0.99)
     assert not bounds.assured(0, 0, 1000, 0.5)
