@@ -26,7 +26,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Rows of each side, the target, the fewest report rows that can show it, and whether it is an R2."""
+    """Rows of each side, the target, the fewest report rows that can show it, and whether it is an R2.
+
+    With `by_person` rows are parted by person, and those of each side are estimates.
+    """
 
     fit: int
     calibration: int
@@ -34,15 +37,19 @@ class Aim:
     target: float
     least: int
     regression: bool
+    by_person: bool = False
 
     def __str__(self) -> str:
         """Say it in words."""
         what = "R2" if self.regression else "agreement"
         asked = f"{what} {self.target:g} asked, which {self.least:,} report rows or more can show"
-        return (
+        parted = (
             f"on at most {self.fit:,} train rows; of the test rows about {self.calibration:,} say where to stop and "
-            f"{self.report:,} judge; {asked}"
+            f"{self.report:,} judge"
         )
+        if not self.by_person:
+            return f"{parted}; {asked}"
+        return f"{parted}, if each row is a person; {asked}; the run counts persons, and may find too few rows"
 
 
 def passed_over(config: Any) -> Skipped | None:
@@ -59,7 +66,7 @@ def too_few(report_rows: int, *, regression: bool) -> Skipped:
     return Skipped(reason, by_rows=True)
 
 
-def expected(config: Any, train: int, test: int) -> Aim | Skipped:
+def expected(config: Any, train: int, test: int, *, by_person: bool = False) -> Aim | Skipped:
     """Return what a minimisation will work on and reach for, or why it will not be done.
 
     Parameters
@@ -67,19 +74,25 @@ def expected(config: Any, train: int, test: int) -> Aim | Skipped:
     config : RunConfig
     train, test : int
         Rows, each taken as a person.
+    by_person : bool, default False
+        Rows are parted by person: how many there will be on each side is left for the run to count.
 
     Raises
     ------
     GoalError
-        The report rows can't show the target that was asked for.
+        The report rows can't show the target that was asked for, and there will be no other number of them.
     """
     skipped = passed_over(config)
     if skipped is not None:
         return skipped
     regression = config.dataset.task == "regression"
     fit, calibration, report = expected_rows(config.minimization, train, test)
-    target = asked_target(config.minimization, report, regression=regression)
+    given: float | None = getattr(config.minimization, "target", None)
+    if by_person and given is not None:  # too few of an estimate are no reason to refuse
+        target: float | None = given
+    else:
+        target = asked_target(config.minimization, report, regression=regression)
     if target is None:
         return too_few(report, regression=regression)
     least = least_report_rows(target, regression=regression)
-    return Aim(fit, calibration, report, target, least, regression)
+    return Aim(fit, calibration, report, target, least, regression, by_person)

@@ -3,7 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
+from components.minimization.collected import told_as
 from components.minimization.minimise import Outcome, mean_loss
+from schemas.generalizations import Collected
 from schemas.tables import Metric
 
 KINDS = ("exact", "ranges", "groups", "nothing")
@@ -15,7 +17,7 @@ def minimization_metrics(outcome: Outcome) -> list[Metric]:
     def figure(metric: str, value: float, **more: Any) -> Metric:
         return Metric(stage="minimization", metric=metric, value=value, split="test", **more)
 
-    collected = [each.collect for each in outcome.contract.attributes]
+    collected = [told_as(each) for each in outcome.contract.attributes]
     verdict = outcome.verdict
     found = [
         figure("relative_accuracy", verdict.agreement, low=verdict.low),
@@ -44,30 +46,37 @@ def section(config: Any, outcome: Outcome) -> dict[str, Any]:
         "rows": outcome.rows,
         "verdict": outcome.verdict.model_dump(),
         "ncp": mean_loss(outcome.ncp),
+        "asked_ncp": mean_loss(outcome.asked_ncp),
         "uses": {name: asdict(use) for name, use in outcome.uses.items()},
         "asking": outcome.asking,
-        "collected": [
-            {
-                "name": each.name,
-                "columns": each.columns,
-                "collect": each.collect,
-                "parts": len(each.representatives) if each.collect in {"ranges", "groups"} else 0,
-                "ncp": outcome.ncp[each.name],
-            }
-            for each in outcome.contract.attributes
-        ],
+        "collected": [_column(each, outcome) for each in outcome.contract.attributes],
+    }
+
+
+def _column(each: Collected, outcome: Outcome) -> dict[str, Any]:
+    kind = told_as(each)
+    return {
+        "name": each.name,
+        "columns": each.columns,
+        "collect": kind,
+        "parts": len(each.representatives) if kind in {"ranges", "groups"} else 0,
+        "ncp": outcome.ncp[each.name],
+        "asked_ncp": outcome.asked_ncp[each.name],
     }
 
 
 def asked_line(outcome: Outcome) -> str:
     """Return what is collected of a person, and how far the promise that goes with it holds."""
-    collected = [each.collect for each in outcome.contract.attributes]
+    collected = [told_as(each) for each in outcome.contract.attributes]
     if outcome.asking:
         mean, high = (outcome.asking[f"features_asked_{name}"] for name in ("mean", "p90"))
-        shown = f"{mean:.1f} of {len(collected)} features on average, at most {high:.0f} of nine persons in ten"
+        shown = f"{mean:.1f} of {len(collected)} features on average, nine of ten persons are asked at most {high:.0f}"
     else:
         shown = ", ".join(f"{collected.count(kind)} {kind}" for kind in KINDS if kind in collected)
     verdict = outcome.verdict
     what = "R2" if verdict.measure == "r2" else "agreement"
     promise = f"{what} {verdict.agreement:.3f} (bound {verdict.low:.4f} >= {verdict.target:g} met)"
-    return f"{shown} (NCP {mean_loss(outcome.ncp):.2f}); {promise}"
+    lost = f"NCP {mean_loss(outcome.asked_ncp):.2f}"
+    if outcome.contract.use == "representatives":  # parts are those of the form, and the model is told of cells
+        lost = f"NCP {mean_loss(outcome.ncp):.2f} in cells, {mean_loss(outcome.asked_ncp):.2f} as asked"
+    return f"{shown} ({lost}); {promise}"

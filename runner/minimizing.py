@@ -136,9 +136,4 @@ def _classed(outcome: Outcome) -> list[str]:
     """Say why what is to be asked may not leave the house, where that is so."""
     if not outcome.raw:
         return []
-    why = (
-        "representatives are actual rows"
-        if outcome.contract.representative == "row"
-        else "domains or classes come from rows"
-    )
-    return [f"generalizations.json and ask.html are of class raw: {why}"]
+    return [f"generalizations.json and ask.html are of class raw: {'; '.join(outcome.raw)}"]

@@ -23,22 +23,23 @@ def absent_faults(composed: Composed) -> Iterator[Fault]:
 
 
 def target_faults(composed: Composed, rows: int) -> list[Fault]:
-    """Return the fault of an agreement that the report rows can't show, whatever is found."""
+    """Return the fault of an agreement that the report rows can't show, whatever is found.
+
+    Where rows are parted by person as many are taken as could be held out: the run counts them.
+    """
     if rows == 0:
         return []
+    data = composed.config.dataset
+    train = train_rows(rows, data.split.test)
     try:
-        aim_of(composed, rows)
+        expected(composed.config, train, rows - train if data.subject_id is None else rows - 1)
     except GoalError as error:
         return [replace(fault, source=composed.sources.get(fault.place, "")) for fault in error.faults]
     return []
 
 
 def aim_of(composed: Composed, rows: int) -> Aim | Skipped:
-    """Return what a minimisation will reach for (see `runner.aims.expected`).
-
-    Where rows are parted by person as many are taken as could be held out: the run counts them.
-    """
+    """Return what a minimisation will reach for, by the share of rows that is held out (see `runner.aims.expected`)."""
     data = composed.config.dataset
     train = train_rows(rows, data.split.test)
-    test = rows - train if data.subject_id is None else rows - 1
-    return expected(composed.config, train, max(test, 0))
+    return expected(composed.config, train, rows - train, by_person=data.subject_id is not None)

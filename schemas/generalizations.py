@@ -93,7 +93,11 @@ class Cell(Contract):
         description="by attribute, of all that don't stay exact; null is a missing cell"
     )
     label: list[Value] = Field(default=[], description="what the model says of most of its rows, one value per output")
-    agrees: bool = Field(default=True, description="the model gives the cell's label for its representative")
+    agrees: bool = Field(
+        default=True,
+        description="with its representative and their other columns as they are, most of its rows keep the model's "
+        "answer (regression: the mean answer stays within a standard deviation)",
+    )
 
 
 class Verdict(Contract):
@@ -107,6 +111,13 @@ class Verdict(Contract):
     low: float = Field(description="one-sided 95 % lower bound; the target is met where it is at least the target")
     rows: Annotated[int, Field(ge=1)] = Field(description="rows it was judged on")
     met: bool
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        share = self.measure == "r2" or self.low >= 0
+        if self.met != (self.low >= self.target) or not (share and self.low <= self.agreement <= 1):
+            raise PydanticCustomError("verdict", "the verdict doesn't follow from its figures")
+        return self
 
 
 class Node(Contract):

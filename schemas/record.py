@@ -182,8 +182,9 @@ class CollectedColumn(Contract):
     name: str
     columns: list[str]
     collect: Collect
-    parts: Count = Field(description="ranges or groups; 0 where all is collected or nothing")
-    ncp: float = Field(ge=0, le=1, description="information lost on the report rows")
+    parts: Count = Field(description="ranges or groups that are asked for; 0 where all is collected or nothing")
+    ncp: float = Field(ge=0, le=1, description="information lost on the report rows, as it is used (in cells)")
+    asked_ncp: float = Field(ge=0, le=1, description="as it is asked: by the column's own ranges or groups")
 
 
 class Use(Contract):
@@ -203,7 +204,8 @@ class Minimization(Contract):
         description="fit: searched on; calibration: said where to stop; report: judged on, once"
     )
     verdict: Verdict = Field(description="of the use that was asked for")
-    ncp: float = Field(ge=0, le=1, description="information lost: mean over report rows and columns")
+    ncp: float = Field(ge=0, le=1, description="information lost: mean over report rows and columns, as it is used")
+    asked_ncp: float = Field(ge=0, le=1, description="as it is asked: by each column's own ranges or groups")
     uses: dict[str, Use] = Field(default={}, description="both uses of cells, whichever was asked for")
     asking: dict[str, float] = Field(default={}, description="how many questions are asked of a person")
     collected: list[CollectedColumn]

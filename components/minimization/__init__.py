@@ -10,12 +10,23 @@ if TYPE_CHECKING:
     from components.minimization.contract import dumps, from_contract, load, read, to_contract
     from components.minimization.generalizer import Generalizer
     from components.minimization.personal.questions import Questions
-    from components.minimization.transformers import TreeMinimizer
+    from components.minimization.transformers import GreedyMinimizer, TreeMinimizer
 
-__all__ = ["Generalizer", "Questions", "TreeMinimizer", "dumps", "from_contract", "load", "read", "to_contract"]
+__all__ = [
+    "Generalizer",
+    "GreedyMinimizer",
+    "Questions",
+    "TreeMinimizer",
+    "dumps",
+    "from_contract",
+    "load",
+    "read",
+    "to_contract",
+]
 
 _HOMES = {
     "Generalizer": "generalizer",
+    "GreedyMinimizer": "transformers",
     "Questions": "personal.questions",
     "TreeMinimizer": "transformers",
     "dumps": "contract",

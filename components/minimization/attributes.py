@@ -191,7 +191,12 @@ class Attribute:
         low, high = self.low, self.high
         if str(cells.dtype).lower() == "float32":  # its nearest to a bound is no value beyond it
             low, high = (float(np.float32(bound)) for bound in (low, high))
-        outside = int(np.count_nonzero((numbers < low) | (numbers > high)))
+        strange = (numbers < low) | (numbers > high)
+        if self.whole:
+            rounded = np.rint(numbers)
+            strange |= (numbers != rounded) & ~absent
+            numbers = rounded
+        outside = int(np.count_nonzero(strange))
         np.clip(numbers, self.low, self.high, out=numbers)
         numbers[absent] = BELOW
         return numbers, outside
@@ -286,10 +291,18 @@ def counted(
 ) -> tuple[dict[str, Codes], dict[str, int]]:
     """Return what `encoded` does, and by name how many cells are outside the domain."""
     some = list(attributes)
-    if faults := [fault for each in some for fault in each.misfits(frame)]:
+    faults = [fault for each in some for fault in each.misfits(frame)]
+    if faults:
         raise DataError(faults)
     given = defaults or {}
-    found = {each.name: each.encode(frame, given.get(each.name, 0.0)) for each in some}
+    found: dict[str, tuple[Codes, int]] = {}
+    for each in some:
+        try:
+            found[each.name] = each.encode(frame, given.get(each.name, 0.0))
+        except (TypeError, ValueError, OverflowError):  # lists, mappings, numbers that no float holds
+            faults.append(Fault(f"column '{each.name}'", "holds objects that are no value of its kind"))
+    if faults:
+        raise DataError(faults)
     strange = {name: count for name, (_, count) in found.items()}
     if outside == "refuse" and any(strange.values()):
         raise DataError(

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pydantic import ValidationError
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,7 +25,7 @@ from components.minimization.result import Found
 from components.randomness import stream
 from components.registry import load as load_component
 from schemas.dataset import DatasetSchema
-from schemas.faults import DataError, Fault
+from schemas.faults import ConfigurationError, DataError, Fault
 from schemas.generalizations import Cell, Generalizations
 
 Positions = npt.NDArray[np.int64]
@@ -125,6 +126,15 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         """Return the method's own parameters, checked."""
         raise NotImplementedError
 
+    def _checked(self) -> Targeted:
+        try:
+            return self.declaration()
+        except ValidationError as error:
+            raise ConfigurationError(
+                Fault(".".join(map(str, each["loc"])), str(each["msg"]))
+                for each in error.errors(include_input=False, include_url=False)
+            ) from None
+
     def fit(self, X: Table, y: Any = None) -> Self:  # noqa: N803  # scikit-learn's names
         """Find out how little of each column the model needs.
 
@@ -153,7 +163,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             return self
         if len(frame) < 2:
             raise ValueError(f"n_samples={len(frame)}: at least 2 samples are needed, to fit and to calibrate")
-        params, seed = self.declaration(), int(check_random_state(self.random_state).randint(2**31 - 1))
+        params, seed = self._checked(), int(check_random_state(self.random_state).randint(2**31 - 1))
         schema = self.schema or inferred_schema(frame, self.groups)
         attributes = tuple(attributes_of(schema, self.columns or list(frame.columns), learn_from=frame))
         sides = self._sides(frame, seed)

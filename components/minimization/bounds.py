@@ -55,8 +55,8 @@ def assured(agreeing: int, rows: int, report_rows: int, target: float) -> bool:
     """Say whether `report_rows` fresh rows would show `target` with the chance `ASSURANCE`.
 
     The number that disagree among them is beta-binomial: what `rows` calibration rows say of the true share (Jeffreys'
-    prior), and chance among the fresh rows on top. Where so few rows are at hand that not even full agreement gives that
-    chance, full agreement is what is held to: there is nothing better to ask of them.
+    prior), and chance among the fresh rows on top. Where rows are so few that not even full agreement gives it,
+    full agreement is what is held to: there is nothing better to ask of them.
 
     Parameters
     ----------

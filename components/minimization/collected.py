@@ -58,11 +58,36 @@ def from_collected(collected: Collected) -> Ranges:
     """
     attribute = _attribute(collected)
     partition = _partition(collected, attribute)
-    standing = [attribute.code(value) for value in collected.representatives]
+    standing = [code_within(attribute, value) for value in collected.representatives]
     if partition is not None and collected.missing is None:
         place = 0 if attribute.kind != "nominal" else len(standing)
         standing.insert(place, attribute.missing)
-    return Ranges(attribute, partition, np.array(standing, dtype=np.float64), attribute.code(collected.default))
+    return Ranges(attribute, partition, np.array(standing, dtype=np.float64), code_within(attribute, collected.default))
+
+
+def code_within(attribute: Attribute, value: Value | None) -> float:
+    """Return the code of what stands for a part or a cell; ``ValueError`` where it is outside the domain."""
+    code = attribute.code(value)
+    if value is None:
+        if not any(column.nullable for column in attribute.columns) and not attribute.grouped:
+            raise ValueError("a missing cell stands for values, and the column has none")
+        return code
+    if isinstance(value, bool) != (attribute.dtype == "boolean" and not attribute.grouped):
+        raise ValueError("truths are of booleans alone")
+    if attribute.kind == "number":
+        if not attribute.low <= code <= attribute.high:
+            raise ValueError("outside the bounds")
+        if attribute.whole and not code.is_integer():
+            raise ValueError("no whole number")
+    return code
+
+
+def told_as(collected: Collected) -> Collect:
+    """Return what is collected by what it tells: ranges or groups that lose nothing (NCP 0) are as exact as values."""
+    partition = _partition(collected, _attribute(collected))
+    if partition is None or collected.collect == "nothing" or partition.loss().any():
+        return collected.collect
+    return "exact"
 
 
 def value_of_cut(attribute: Attribute, cut: float) -> Any:
@@ -132,7 +157,11 @@ def _attribute(collected: Collected) -> Attribute:
     bare = Attribute(collected.name, columns, "number")
     if collected.dtype in TEXT_LIKE | {"boolean"} or grouped:
         raise ValueError("bounds are for numbers and dates")
+    if any(bound is None or isinstance(bound, bool) for bound in (collected.low, collected.high)):
+        raise ValueError("bounds are numbers or dates")
     low, high = (bare.code(bound) for bound in (collected.low, collected.high))
+    if not low <= high:
+        raise ValueError("the lower bound is above the upper one")
     return Attribute(collected.name, columns, "number", low=low, high=high, learned=collected.learned)
 
 

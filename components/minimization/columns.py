@@ -31,7 +31,8 @@ def unfit(column: Column, cells: pd.Series) -> str:
     elif column.dtype in TEMPORAL:
         fits, wanted = pd.api.types.is_datetime64_any_dtype(cells.dtype), "dates or times"
     else:
-        fits = pd.api.types.is_numeric_dtype(cells.dtype) or _of_objects(column, cells)
+        plain = pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_complex_dtype(cells.dtype)
+        fits = plain or _of_objects(column, cells)
         wanted = "booleans" if column.dtype == "boolean" else "numbers"
     return "" if fits or cells.isna().all() else wanted
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from components.minimization.collected import from_collected, to_collected
+from components.minimization.collected import code_within, from_collected, to_collected
 from components.minimization.generalizer import Cells, Generalizer, Ranges
 from components.minimization.personal.questions import Questions
 from components.minimization.question_nodes import asked_for, from_nodes, labels_of, to_nodes
@@ -117,9 +117,10 @@ def read(path: str | Path) -> Generalizations:
     name = Path(path).name
     try:
         data = json.loads(Path(path).read_bytes())
+        json.dumps(data, ensure_ascii=False).encode()  # half a character may be escaped, and written nowhere
     except OSError as error:
         raise DataError(Fault(name, f"can't be read ({type(error).__name__})")) from None
-    except ValueError:  # no UTF-8, or no JSON
+    except (ValueError, RecursionError):  # no UTF-8, no JSON, or nested without end
         raise DataError(Fault(name, "is no JSON", remedy=f"name a {FILE}")) from None
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version != VERSION:
@@ -212,7 +213,7 @@ def _from_cells(contract: Generalizations, ranges: Sequence[Ranges]) -> Cells:
     return Cells(
         admitted,
         {
-            name: np.array([partition.attribute.code(cell.representative[name]) for cell in given])
+            name: np.array([code_within(partition.attribute, cell.representative[name]) for cell in given])
             for name, partition in partitions.items()
         },
         np.array([cell.agrees for cell in given]),

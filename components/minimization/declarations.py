@@ -99,7 +99,9 @@ class Personal(Minimization):
 
     component: ClassVar[str] = "components.minimization.personal.method:search"
     name: Literal["personal"] = "personal"
-    delta: Target = Field(default=0.05, description="largest chance that the prediction would still change")
+    delta: Target = Field(
+        default=0.05, description="largest share whose prediction would still change, of those whose asking ends early"
+    )
     parts: int = Field(default=16, ge=2, description="most ranges that a number is looked at in")
 
     @property

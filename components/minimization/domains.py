@@ -1,7 +1,7 @@
 """The values that a column may take: declared by its schema, else as found in rows."""
 
 from datetime import UTC, datetime, timedelta
-from math import ceil, floor
+from math import ceil, floor, isfinite
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
@@ -54,6 +54,9 @@ def domain_of(column: Column, rows: pd.DataFrame | None = None) -> Domain:
         extremes = float(numbers.min()), float(numbers.max())
         bounds = [extreme if bound is None else bound for bound, extreme in zip(bounds, extremes, strict=True)]
     low, high = (float(bound) for bound in bounds if bound is not None)
+    if not isfinite(high - low):
+        remedy = "narrow its bounds, or leave it out"
+        raise ConfigurationError(Fault(f"column '{column.name}'", "its domain is infinite or too wide", remedy=remedy))
     if column.dtype == "integer":
         low, high = _whole(column, low, high)
     return Domain("number", low=low, high=high, learned=learned)

@@ -61,7 +61,8 @@ class Cells:
     representatives : dict of str to ndarray of float64, shape (cells,)
         Codes.
     agrees : ndarray of bool, shape (cells,)
-        Whether the model gives the cell's label for the representative.
+        Whether most fit rows of the cell keep the model's answer when they hold the representative, each with its
+        other columns as they are; of a regression, whether the mean answer stays within a standard deviation.
     labels : ndarray, shape (cells, outputs)
         The most frequent answers of the model in the cell; of a regression their mean.
     """

@@ -11,6 +11,7 @@ from components.minimization.asking import Asked, Told, stand_in
 from components.minimization.attributes import Attribute, attributes_of
 from components.minimization.contract import to_contract
 from components.minimization.declarations import Minimization, Personal
+from components.minimization.disclosing import rounded, why_raw
 from components.minimization.generalizer import Generalizer, Use
 from components.minimization.holdout import Sides
 from components.minimization.necessity import necessity
@@ -58,7 +59,9 @@ class Outcome:
     verdict : Verdict
         Of the use that was asked for.
     ncp : dict of str to float
-        By attribute.
+        By attribute, as it is used: of representatives what the row's cell loses.
+    asked_ncp : dict of str to float
+        By attribute, as it is asked: what the row's own range or group loses. The same unless there are cells.
     uses : dict of str to AsUsed
         Of a method with cells: both uses, whichever was asked for.
     asking : dict of str to float
@@ -73,8 +76,8 @@ class Outcome:
         See `components.minimization.subgroups`.
     steps : pandas.DataFrame
         See `Found`.
-    raw : bool
-        The contract holds values that come from rows: actual rows as representatives, or domains learned from rows.
+    raw : tuple of str
+        Why the contract is of class raw (see `components.minimization.disclosing.why_raw`); empty: it may be released.
     notes : tuple of str
         What a reader should know, without cell values.
     """
@@ -83,6 +86,7 @@ class Outcome:
     told: Told
     verdict: Verdict
     ncp: dict[str, float]
+    asked_ncp: dict[str, float]
     uses: dict[str, AsUsed]
     asking: dict[str, float]
     order: pd.DataFrame | None
@@ -90,7 +94,7 @@ class Outcome:
     necessity: pd.DataFrame
     subgroups: pd.DataFrame
     steps: pd.DataFrame
-    raw: bool
+    raw: tuple[str, ...]
     notes: tuple[str, ...]
 
     def shortfall(self, params: Minimization) -> Fault | None:
@@ -177,6 +181,8 @@ def _judged(
 ) -> Outcome:
     """Look at the report rows: once for the verdict, and then at all that is told beside it."""
     minimized, schema = found.minimized, asking.schema
+    if problem.regression:
+        minimized = rounded(minimized, problem.fit.answers)
     codes = minimized.encode(report.frame)
     now = minimized.answers(report.frame, asking)
     verdict = judge(report.answers, now, problem)
@@ -187,14 +193,15 @@ def _judged(
         told=Told(asking, minimized),
         verdict=verdict,
         ncp=losses,
+        asked_ncp=dict(minimized.losses(codes, "ranges")) if isinstance(minimized, Generalizer) else losses,
         uses=_uses(minimized, report, problem),
         asking={} if questions is None else questions.figures(codes),
         order=None if questions is None else questions.needed(codes),
         rows={"fit": len(problem.fit), "calibration": len(problem.calibration), "report": len(report)},
-        necessity=necessity(minimized, report, asking, params.audit_rows, problem.seed),
+        necessity=necessity(minimized, report.frame, asking, params.audit_rows, problem.seed),
         subgroups=subgroups(report.frame, schema, report.answers, now),
         steps=found.steps,
-        raw=_is_raw(minimized, asking.model.target),
+        raw=why_raw(params, minimized, asking.model.target),
         notes=(*notes, *found.notes),
     )
 
@@ -244,11 +251,6 @@ def mean_loss(losses: Mapping[str, float]) -> float:
 
 def _output(target: Target) -> Output:
     return Output(name=target.column, classes=list(target.classes) or None)
-
-
-def _is_raw(minimized: Minimized, target: Target) -> bool:
-    rows = isinstance(minimized, Generalizer) and minimized.representative == "row"
-    return rows or target.learned or any(each.learned for each in minimized.attributes)
 
 
 def _persons(sides: Sides, schema: DatasetSchema) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import pandas as pd
 from components.data.order import canonical_order
 from components.minimization.attributes import BELOW, Attribute, Codes
 from components.minimization.bounds import lower_bound, r2, upper_bound
-from components.minimization.problem import Answers, Ask, Rows, replaced
+from components.minimization.problem import Answers, Ask, replaced
 from components.minimization.result import Minimized
 from components.randomness import stream
 
@@ -17,17 +17,17 @@ TOLERANCE = 0.1
 SPARE = "could be left out"
 
 
-def necessity(minimized: Minimized, rows: Rows, ask: Ask, budget: int, seed: int) -> pd.DataFrame:
+def necessity(minimized: Minimized, frame: pd.DataFrame, ask: Ask, budget: int, seed: int) -> pd.DataFrame:
     """Return how many predictions change when an attribute is replaced by a constant.
 
     Parameters
     ----------
     minimized : Minimized
         Its attributes are looked at, one at a time.
-    rows : Rows
-        Rows with the model's own answers; a sample is taken of them that does not depend on their order.
+    frame : pandas.DataFrame
+        Rows; a sample is taken of them that does not depend on their order.
     ask : callable
-        The model.
+        The model, or what stands in for it: it gives the answers with the attribute as well as those without.
     budget : int
         Most rows that the model is asked about for each attribute and state.
     seed : int
@@ -48,16 +48,16 @@ def necessity(minimized: Minimized, rows: Rows, ask: Ask, budget: int, seed: int
     The constant is the median of the rows looked at (numbers, ordered values), or their most frequent value. An
     attribute that changes nothing by itself may still matter where another one that says the same is left out, too.
     """
-    sample = _sample(rows, budget, seed)
-    codes = minimized.encode(sample.frame)
+    sample = _sample(frame, budget, seed)
+    codes = minimized.encode(sample)
     losses = minimized.losses(codes)
-    now = minimized.answers(sample.frame, ask)
+    own, now = ask(sample), minimized.answers(sample, ask)
     found = []
     for attribute in minimized.attributes:
         constant = np.full_like(codes[attribute.name], typical(attribute, codes[attribute.name]))
-        frame = replaced(sample.frame, (attribute,), {attribute.name: constant})
-        before = _moved(sample.answers, ask(frame), "")
-        after = _moved(now, minimized.answers(frame, ask), "_minimized")
+        without = replaced(sample, (attribute,), {attribute.name: constant})
+        before = _moved(own, ask(without), "")
+        after = _moved(now, minimized.answers(without, ask), "_minimized")
         spare = losses[attribute.name] < 1 and after["changed_minimized"] == 0
         line = {"attribute": attribute.name, **before, "rows": len(sample), **after}
         found.append({**line, "advice": SPARE if spare else ""})
@@ -72,12 +72,12 @@ def typical(attribute: Attribute, codes: Codes) -> float:
     return float(np.quantile(known, 0.5, method="lower")) if len(known) else attribute.missing
 
 
-def _sample(rows: Rows, budget: int, seed: int) -> Rows:
+def _sample(frame: pd.DataFrame, budget: int, seed: int) -> pd.DataFrame:
     """Return at most `budget` rows, drawn from their canonical order."""
-    if len(rows) <= budget:
-        return rows
-    drawn = stream(seed, "minimization-necessity").choice(len(rows), budget, replace=False)
-    return rows.taken(np.sort(canonical_order(rows.frame)[drawn]))
+    if len(frame) <= budget:
+        return frame
+    drawn = stream(seed, "minimization-necessity").choice(len(frame), budget, replace=False)
+    return frame.iloc[np.sort(canonical_order(frame)[drawn])]
 
 
 def _moved(answers: Answers, now: Answers, suffix: str) -> dict[str, float]:

@@ -8,6 +8,7 @@ from string import Template
 
 import pandas as pd
 
+from components.minimization.collected import told_as
 from schemas.generalizations import Collect, Collected, Generalizations, Verdict
 
 TITLE = "What we need to ask"
@@ -78,7 +79,7 @@ def page(
 
 
 def _summary(contract: Generalizations) -> str:
-    count = {how: sum(_how(each) == how for each in contract.attributes) for how in HOW}
+    count = {how: sum(told_as(each) == how for each in contract.attributes) for how in HOW}
     told = [f"{number} {SUMMED[how]}" for how, number in count.items() if number]
     total = len(contract.attributes)
     return f"{total} attribute{'s' if total > 1 else ''}: {', '.join(told)}."
@@ -111,17 +112,12 @@ def _promise(verdict: Verdict) -> str:
 def _collected(contract: Generalizations) -> str:
     rows = []
     for each in contract.attributes:
-        how = f'<span class="tag {_how(each)}">{HOW[_how(each)]}</span>'
+        how = f'<span class="tag {told_as(each)}">{HOW[told_as(each)]}</span>'
         rows.append([_name(each), how, _choices(each), _percent(each.ncp)])
     note = f"{_summary(contract)} {_ASKED_LOST if contract.use == 'questions' else _LOST}"
     if contract.use == "representatives":
         note += _CELLS.format(len(contract.cells))
     return _section("What to collect", note, _table(("Attribute", "Collect", "Answers", "Lost"), rows, numbers={3}))
-
-
-def _how(each: Collected) -> Collect:
-    """Return what is collected: groups, or ranges of ordered values, of a single value each are as exact as it gets."""
-    return "exact" if each.values and len(each.values) == len(each.representatives) > 1 else each.collect
 
 
 def _name(each: Collected) -> str:
@@ -175,7 +171,10 @@ def _limits(contract: Generalizations, notes: Sequence[str]) -> str:
         said.append("Values here are those the schema declares; cuts between them were learned from rows, and rounded.")
     unmatched = sum(not cell.agrees for cell in contract.cells)
     if unmatched:
-        said.append(f"In {unmatched:,} of {len(contract.cells):,} cells the model differs from most of its rows there.")
+        said.append(
+            f"In {unmatched:,} of {len(contract.cells):,} cells most rows that it was learned from do not keep the "
+            "model's answer when they get the cell's values."
+        )
     told = "".join(f"<li>{escape(each)}</li>" for each in (*said, *notes))
     return f'<section>\n<h2>What this does not say</h2>\n<ul class="plain">{told}</ul>\n</section>'
 

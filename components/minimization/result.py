@@ -43,7 +43,8 @@ class Found:
         What a reader should know, without cell values.
     steps : pandas.DataFrame
         What was tried, one step a row: ``step``, ``attribute``, ``change``, ``ncp`` (weighted mean over attributes),
-        ``agreement`` (on the calibration rows, missing where it was not asked), ``taken``.
+        ``agreement`` (on the calibration rows, missing where it was not asked), ``taken`` (it is part of what was
+        found). Of a tree also ``held``: whether that agreement was enough.
     """
 
     minimized: Minimized

@@ -15,7 +15,8 @@ from components.minimization.wording import interval
 from schemas.dataset import DatasetSchema
 
 SMALLEST = 10
-"""Groups of fewer rows are told together, so that no figure is of a few persons."""
+"""Groups of fewer persons are told together, so that no figure is of a few. A row is a person unless the schema names
+a ``subject_id``."""
 
 RANGES = 4
 """Equally wide ranges of a number's domain that count as its groups."""
@@ -38,7 +39,7 @@ def subgroups(frame: pd.DataFrame, schema: DatasetSchema, answers: Answers, now:
     frame : pandas.DataFrame
         Rows, with sensitive columns; those that it doesn't have are left out.
     schema : DatasetSchema
-        Says which columns are sensitive. The one-hot columns of a group are one.
+        Says which columns are sensitive, and which one tells persons apart. The one-hot columns of a group are one.
     answers, now : ndarray, shape (rows, outputs)
         The model's own answers, and those after minimisation.
 
@@ -57,10 +58,11 @@ def subgroups(frame: pd.DataFrame, schema: DatasetSchema, answers: Answers, now:
     attributes = attributes_of(schema, names, learn_from=frame) if names else []
     numbers = answers.dtype.kind == "f"
     kept = 1 - _off(answers, now) if numbers else agree(answers, now).astype(np.float64)
+    persons = _persons(frame, schema.subject_id)
     lines = []
     for attribute in attributes:
         places, values = _groups(attribute, frame)
-        for place, group in _told(places, len(values)):
+        for place, group in _told(places, persons, len(values)):
             value = SMALL if place == TOGETHER else values[place]
             lines.append((attribute.name, place, value, len(group), *_measured(kept[group], numbers=numbers)))
     return pd.DataFrame(lines, columns=["column", "place", "value", "rows", "agreement", "low", "high"])
@@ -81,18 +83,30 @@ def _groups(attribute: Attribute, frame: pd.DataFrame) -> tuple[Integers, list[s
     return np.where(codes == attribute.missing, len(names), places), [*names, MISSING]
 
 
-def _told(places: Integers, count: int) -> Sequence[tuple[int, Integers]]:
+def _persons(frame: pd.DataFrame, subject_id: str | None) -> Integers:
+    """Return the person of each row as a number; a row that names nobody is a person of its own."""
+    rows = np.arange(len(frame))
+    if subject_id is None:
+        return rows
+    named = pd.factorize(frame[subject_id])[0]
+    return np.where(named < 0, len(frame) + rows, named)
+
+
+def _told(places: Integers, persons: Integers, count: int) -> Sequence[tuple[int, Integers]]:
     """Return the rows of each group that is told; of small ones together, with the next larger while those are few."""
-    sizes = np.bincount(places, minlength=count)
+    once = np.unique(np.column_stack([places, persons]), axis=0)  # a person may be in several groups
+    sizes = np.bincount(once[:, 0], minlength=count)
     order = np.argsort(sizes, kind="stable")
     order = order[sizes[order] > 0]
-    total = np.cumsum(sizes[order])
     together = np.count_nonzero(sizes[order] < SMALLEST)
-    while 0 < together < len(order) and total[together - 1] < SMALLEST:
+
+    def few() -> bool:
+        return len(np.unique(persons[np.isin(places, order[:together])])) < SMALLEST
+
+    while 0 < together < len(order) and few():
         together += 1
     told = [(int(place), np.flatnonzero(places == place)) for place in np.sort(order[together:])]
-    rest = np.flatnonzero(np.isin(places, order[:together]))
-    return [*told, (TOGETHER, rest)] if len(rest) >= SMALLEST else told
+    return told if few() else [*told, (TOGETHER, np.flatnonzero(np.isin(places, order[:together])))]
 
 
 def _measured(kept: Floats, *, numbers: bool) -> tuple[float, float, float]:

@@ -73,10 +73,10 @@ def read(data: bytes) -> Any:
     """
     try:
         with ZipFile(BytesIO(data)) as archive:
-            config = json.loads(archive.read("config.json"))
-    except (BadZipFile, KeyError, ValueError):
+            strange = _strange(json.loads(archive.read("config.json")))
+    except (BadZipFile, KeyError, ValueError, RecursionError):
         raise DataError(Fault(MODEL, "not a model of Keras", remedy="train again")) from None
-    if strange := _strange(config):
+    if strange:
         kinds = f"{len(strange)} kind{'s' if len(strange) > 1 else ''} of layer"
         raise DataError(Fault(MODEL, f"names {kinds} that this project doesn't load", "layers of Keras itself"))
     with TemporaryDirectory() as folder:

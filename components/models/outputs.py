@@ -195,7 +195,7 @@ def _scores(found: Numbers, form: Outputs, classes: int, rows: int) -> Numbers:
         found = np.column_stack([1 - found.reshape(rows), found.reshape(rows)])
     outside = ((found < -SUM_TOLERANCE) | (found > 1 + SUM_TOLERANCE)).any(axis=1)
     if bad := int((outside | (np.abs(found.sum(axis=1) - 1) > SUM_TOLERANCE)).sum()):
-        raise _some(bad, rows, "have no probabilities", "in [0, 1], adding up to 1", "set model.outputs=logits")
+        raise _some(bad, rows, "have no probabilities", "in [0, 1], adding up to 1")
     return found
 
 

@@ -119,7 +119,10 @@ class SklearnEngine:
     @classmethod
     def read(cls, name: str, files: Mapping[str, bytes], facts: Mapping[str, Any]) -> Self:
         """Read an estimator back (see `archive.load`)."""
-        engine = cls(archive.load(files[ARCHIVE], tuple(facts.get("trusted", ()))))
+        trusted = facts.get("trusted", [])
+        if not (isinstance(trusted, list) and all(isinstance(each, str) for each in trusted)):
+            raise DataError(Fault("model.json", "does not list the types that it trusts"))
+        engine = cls(archive.load(files[ARCHIVE], tuple(trusted)))
         if engine.name != name:
             raise DataError(Fault(ARCHIVE, "holds another estimator than model.json says"))
         return engine

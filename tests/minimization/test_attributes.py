@@ -204,6 +204,9 @@ def test_codes_keep_the_order_of_numbers_with_missing_cells_below_them_all(cells
         ({"dtype": "date", "min": "2024-01-01", "max": "2024-12-31"}, [CANARY]),
         ({"dtype": "category", "values": ["a"]}, [4711]),
         ({"dtype": "number", "min": 0, "max": 1}, pd.Categorical([CANARY])),
+        ({"dtype": "category", "values": ["a"]}, [["4711"]]),
+        ({"dtype": "number", "min": 0, "max": 1}, pd.Series([10**400], dtype=object)),
+        ({"dtype": "number", "min": 0, "max": 1}, [1 + 2j]),
     ],
 )
 def test_cells_of_another_kind_are_refused_without_a_value(column: dict[str, Any], cells: Any) -> None:
@@ -282,3 +285,17 @@ def test_nothing_can_be_learned_from_cells_that_are_missing_or_of_another_kind()
         attributes_of(schema, ["a", "b", "c", "d"], learn_from=rows)
     assert len(told.value.faults) == 4
     assert CANARY not in str(told.value)
+
+
+def test_a_fraction_is_outside_a_domain_of_whole_numbers() -> None:
+    whole = _one(dtype="integer", min=0, max=12)
+    codes, outside = counted([whole], pd.DataFrame({"x": [3.0, 3.25, np.nan]}))
+    assert codes["x"].tolist() == [3, 3, BELOW]
+    assert outside == {"x": 1}
+
+
+@pytest.mark.parametrize("cells", [[0.0, np.inf], [-1.7e308, 1.7e308]])
+def test_a_domain_too_wide_for_numbers_is_refused(cells: list[float]) -> None:
+    schema = _schema(x={"dtype": "number"})
+    with pytest.raises(ConfigurationError, match="too wide"):
+        attributes_of(schema, ["x"], learn_from=pd.DataFrame({"x": cells}))

@@ -214,6 +214,17 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
         0, "Zebedee-4711"
     ),
     "a default outside the domain": lambda data: data["attributes"][1].__setitem__("default", "Zebedee-4711"),
+    "a number outside its bounds that stands for a range": lambda data: data["attributes"][0][
+        "representatives"
+    ].__setitem__(0, 9999),
+    "half a year that stands for a range": lambda data: data["attributes"][0]["representatives"].__setitem__(0, 17.5),
+    "a default beyond the bounds": lambda data: data["attributes"][0].__setitem__("default", 4711),
+    "a cell's number outside its bounds": lambda data: data["cells"][0]["representative"].__setitem__("age", 4711),
+    "missing cells that stand for what is never missing": lambda data: data["cells"][0]["representative"].__setitem__(
+        "age", None
+    ),
+    "bounds the wrong way round": lambda data: data["attributes"][0].__setitem__("low", 100),
+    "a truth for a bound": lambda data: data["attributes"][0].update(low=False),
     "a cell over an attribute that there is not": lambda data: data["cells"][0]["representative"].__setitem__("x", 1),
     "a cell that ends inside a range": lambda data: data["cells"][0]["regions"].__setitem__("age", {"end": 17.25}),
     "a cell with half a group": lambda data: data["cells"][0]["regions"].__setitem__(
@@ -237,6 +248,21 @@ def test_a_file_that_contradicts_itself_is_refused_without_a_value_of_it(
     with pytest.raises(DataError) as told:
         load(tmp_path / "changed.json")
     assert "4711" not in str(told.value)
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"schema_version": 1, "method": "\\ud800"}'])
+def test_a_file_without_end_or_with_half_a_character_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DataError):
+        load(tmp_path / "odd.json")
+
+
+@pytest.mark.parametrize("change", [{"low": 0.1}, {"agreement": 5.0}, {"low": -3.0, "met": False}, {"met": False}])
+def test_a_verdict_follows_from_its_figures(change: dict[str, Any]) -> None:
+    figures = {"target": 0.9, "agreement": 0.95, "low": 0.92, "rows": 400, "met": True}
+    Verdict.model_validate(figures)
+    with pytest.raises(ValidationError):
+        Verdict.model_validate(figures | change)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from components.minimization import declarations
 from components.minimization.generalizer import Generalizer
+from components.minimization.greedy import looks
 from components.minimization.greedy.climbing import climb
 from components.minimization.greedy.joint import Joint
 from components.minimization.greedy.method import search
@@ -93,6 +94,22 @@ def test_a_constant_column_goes_first(problem_for: Callable[..., Problem]) -> No
     assert (first["attribute"], first["change"], bool(first["taken"])) == ("same", "exact to nothing", True)
 
 
+def test_a_column_of_one_value_goes_first_though_it_gains_nothing(problem_for: Callable[..., Problem]) -> None:
+    frame = pd.DataFrame({"a": np.random.default_rng(0).integers(0, 100, 1000), "one": np.zeros(1000, dtype=np.int64)})
+    problem = problem_for(frame, schema_of(whole("a"), whole("one", 0)), answering(lambda each: each["a"] > 50))
+    assert search(RANGES, problem).steps.iloc[0]["attribute"] == "one"
+
+
+def test_cells_that_the_calibration_rows_do_not_confirm_are_not_taken(problem_for: Callable[..., Problem]) -> None:
+    random = np.random.default_rng(8)
+    frame = pd.DataFrame({"a": random.integers(0, 100, 3000), "b": random.integers(0, 100, 3000)})
+    ask = answering(lambda each: (each["a"] % 2) ^ (each["b"] > 95))  # without `b`, 4 % change: within 5 %, no more
+    problem = problem_for(frame, schema_of(whole("a"), whole("b")), ask, target=0.95)
+    generalizer = found(declarations.Greedy(), problem)
+    assert problem.assured(generalizer.answers(problem.calibration.frame, ask))
+    assert not of(generalizer, "b").nothing
+
+
 def test_a_model_of_one_answer_needs_nothing(people: Any, people_schema: DatasetSchema, problem_for: Any) -> None:
     problem = problem_for(people(1500, 0), people_schema, answering(lambda each: np.zeros(len(each))))
     result = search(declarations.Greedy(), problem)
@@ -111,7 +128,10 @@ def test_a_target_that_nothing_keeps_leaves_all_exact(two: Callable[..., Problem
 
 
 @pytest.mark.parametrize("use", ["ranges", "representatives"])
-def test_the_same_rows_in_another_order_give_the_same(two: Callable[..., Problem], use: str) -> None:
+def test_the_same_rows_in_another_order_give_the_same(
+    two: Callable[..., Problem], use: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looks, "LOOKED_AT", 300)  # so that a sample is drawn
     problem = two(rows=1500)
 
     def turned(rows: Rows) -> Rows:

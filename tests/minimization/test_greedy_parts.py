@@ -1,5 +1,6 @@
 """The parts of the joint greedy search: finest partitions, ladders, levels of hierarchies, and looks at rows."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.minimization.attributes import BELOW, Attribute, attributes_of
-from components.minimization.generalizer import Ranges
+from components.minimization.generalizer import Cells, Generalizer, Ranges
 from components.minimization.greedy.cuts import Axis, finest, mean_answers, scaled
 from components.minimization.greedy.ladders import RUNGS, Effects, Rung, candidates, ladder
 from components.minimization.greedy.levels import levels_of
 from components.minimization.greedy.looks import LOOKED_AT, NEIGHBOURS, Looks
+from components.minimization.greedy.merging import Merging
 from components.minimization.greedy.trials import Trial
 from components.minimization.partitions import Partition
 from components.minimization.problem import Problem, Rows
@@ -84,8 +86,10 @@ def test_missing_cells_stay_apart_until_nothing_is_asked() -> None:
 
 def test_a_candidate_stands_for_a_group_that_holds_it() -> None:
     partition = Partition(age(), cuts=(30.0, 60.0))
-    lost = np.array([[3, 3, 0], [3, 3, 0], [9, 9, 0]]) / 100  # the last value would serve all, but is not in the others
-    for rung in ladder(effects(partition, lost, offered=[15, 45, 75])):
+    lost = np.array([[1, 0, 9], [0, 1, 9], [9, 9, 0]]) / 100  # the first two would each do better with the other's
+    rungs = ladder(effects(partition, lost, offered=[15, 45, 75]))
+    assert [rung.ranges.partition.size for rung in rungs if rung.ranges.partition] == [2, 1]
+    for rung in rungs:
         ranges = rung.ranges
         assert ranges.partition is not None
         assert (ranges.partition.parts(ranges.representatives) == np.arange(ranges.partition.size)).all()
@@ -164,6 +168,14 @@ def test_the_finest_partition_has_the_models_cuts_and_enough_rows() -> None:
     few = finest((it,), rows, regression=False, parts=8, min_rows=60, seed=0)["it"]
     counts = np.bincount(few.parts(rows.codes["it"]), minlength=few.size)
     assert counts.min() >= 60
+
+
+def test_cuts_whose_effect_hangs_on_another_column_come_first() -> None:
+    random = np.random.default_rng(6)
+    it = age()
+    frame = pd.DataFrame({"it": random.integers(0, 91, 2000), "sign": random.integers(0, 2, 2000)})
+    rows = rows_of((it,), frame, ((frame["it"] > 70) ^ (frame["sign"] == 1)).astype(int))
+    assert finest((it,), rows, regression=False, parts=2, min_rows=10, seed=0)["it"].cuts == (70.5,)
 
 
 @given(st.integers(2, 12), st.integers(1, 80), st.integers(0, 99))
@@ -275,3 +287,78 @@ def test_looks_tell_what_a_slow_loop_tells(parts: int) -> None:
     for place in range(partition.size):
         assert np.isfinite(told.lost[place, told.owner == place]).any()
     assert np.isfinite(told.lost.sum(axis=0)).any()
+
+
+@pytest.fixture
+def celled() -> tuple[Generalizer, Trial]:
+    """Return four cells over two whole numbers, of which only whether `it` is above 49 matters, and fit rows."""
+    random = np.random.default_rng(3)
+    columns = [
+        Column(name=name, dtype="integer", role="quasi_identifier", min=0, max=99) for name in ("it", "other", "third")
+    ]
+    attributes = tuple(
+        attributes_of(DatasetSchema(name="made", source=None, columns=columns), ["it", "other", "third"])
+    )
+    frame = pd.DataFrame(random.integers(0, 100, (500, 3)), columns=["it", "other", "third"])
+
+    def ask(rows: pd.DataFrame) -> np.ndarray:
+        return (rows["it"] > 49).to_numpy().astype(np.int64)[:, np.newaxis]
+
+    rows = Rows.of(frame, ask(frame), attributes)
+    ranges = [
+        Ranges(attributes[0], Partition(attributes[0], cuts=(49.5,)), np.array([25.0, 75.0]), 25.0),
+        Ranges(attributes[1], Partition(attributes[1], cuts=(20.5, 60.5)), np.array([10.0, 40.0, 80.0]), 40.0),
+        Ranges(attributes[2], None, np.empty(0), 50.0),
+    ]
+    it = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=np.bool_)
+    other = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]], dtype=np.bool_)
+    cells = Cells(
+        {"it": it, "other": other},
+        {"it": np.array([25.0, 25.0, 75.0, 75.0]), "other": np.array([20.0, 80.0, 10.0, 60.0])},
+        np.ones(4, dtype=np.bool_),
+        np.zeros((4, 1)),
+    )
+    problem = Problem(attributes, ask, regression=False, fit=rows, calibration=rows, report_rows=500, target=0.9)
+    return Generalizer("greedy", "representatives", tuple(ranges), cells), Trial.of(problem)
+
+
+def test_cells_of_different_branches_join(celled: tuple[Generalizer, Trial]) -> None:
+    generalizer, fit = celled
+    assert generalizer.cells is not None
+    merging = Merging(generalizer, generalizer.cells, fit, {"it": 1.0, "other": 1.0, "third": 1.0})
+    path = merging.path(budget=0.01)
+    assert [len(boxes) for boxes in path] == [4, 3, 2]
+    whole = merging.labelled(path[-1])
+    assert whole.cells is not None
+    assert whole.cells.labels.ravel().tolist() in ([0, 1], [1, 0])
+    assert whole.cells.agrees.all()
+    assert [None if each.partition is None else each.partition.cuts for each in whole.ranges] == [(49.5,), (), None]
+    told = [sum(merging.made(boxes).losses(fit.rows.codes).values()) for boxes in path]
+    assert told == sorted(told)
+    assert sum(whole.losses(fit.rows.codes).values()) == pytest.approx(told[-1])
+    pd.testing.assert_frame_equal(
+        whole.transform(fit.rows.frame)[["it"]], merging.made(path[-1]).transform(fit.rows.frame)[["it"]]
+    )
+
+
+def test_cells_do_not_join_beyond_the_budget(celled: tuple[Generalizer, Trial]) -> None:
+    generalizer, fit = celled
+    assert generalizer.cells is not None
+    merging = Merging(generalizer, generalizer.cells, fit, {"it": 1.0, "other": 1.0, "third": 1.0})
+    for budget in (0.0, 0.3, 0.6):
+        last = merging.made(merging.path(budget)[-1])
+        lost = fit.lost({name: codes for name, codes in last.recoded(fit.rows.codes).items() if name != "third"}).mean()
+        assert lost <= budget
+
+
+def test_cells_that_do_not_touch_stay_apart(celled: tuple[Generalizer, Trial]) -> None:
+    generalizer, fit = celled
+    it = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1]], dtype=np.bool_)
+    other = np.array([[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 1]], dtype=np.bool_)
+    standing = {"it": np.array([25.0, 25.0, 25.0, 75.0, 75.0]), "other": np.array([10.0, 80.0, 40.0, 10.0, 80.0])}
+    cells = Cells({"it": it, "other": other}, standing, np.ones(5, dtype=np.bool_), np.zeros((5, 1)))
+    merging = Merging(replace(generalizer, cells=cells), cells, fit, {"it": 1.0, "other": 1.0, "third": 1.0})
+    for boxes in merging.path(budget=1.0):
+        for box in boxes:
+            held = np.flatnonzero(box.admitted["other"])
+            assert (np.diff(held) == 1).all()

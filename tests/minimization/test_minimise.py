@@ -14,7 +14,7 @@ from components.minimization import contract
 from components.minimization.asking import Asked, Told
 from components.minimization.bounds import lower_bound
 from components.minimization.declarations import Greedy, Personal
-from components.minimization.generalizer import Generalizer, Ranges
+from components.minimization.generalizer import Cells, Generalizer, Ranges
 from components.minimization.holdout import Sides, hold_out
 from components.minimization.minimise import Outcome, judge, minimise
 from components.minimization.partitions import Partition, middle
@@ -229,6 +229,42 @@ def test_a_model_of_known_rows_is_asked_about_no_other(
     report = sides_of(parts).report.frame
     agreed = (found.told.predict(report) == stored.predict(report)).mean()
     assert found.verdict.agreement == agreed
+
+
+def test_the_error_of_a_stand_in_is_not_told_as_need(
+    model: Model, people_schema: DatasetSchema, parts: tuple[Table, Table]
+) -> None:
+    """The forest that stands in for stored predictions is compared with itself: a constant column changes nothing."""
+    stored: Any = Stored(model, pd.concat([part.frame for part in parts]))
+    params = Greedy(columns=[*COLUMNS, "one"])
+    found = minimise(params, Asked(stored, people_schema), hold_out(params, *parts, seed=0), 0.5, 0)
+    assert "(1.0000 when all is collected)" not in found.notes[0]
+    assert found.necessity.set_index("attribute")["changed"]["one"] == 0
+
+
+def test_a_regression_tells_no_exact_mean_of_a_cell(
+    pricing: Asked, parts: tuple[Table, Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_cells(params: Greedy, problem: Problem) -> Found:
+        found = search(params, problem)
+        assert isinstance(found.minimized, Generalizer)
+        ranges = found.minimized.ranges
+        everywhere = {each.attribute.name: np.ones((1, 2), dtype=bool) for each in ranges}
+        standing = {each.attribute.name: each.representatives[:1] for each in ranges}
+        cells = Cells(everywhere, standing, np.array([True]), np.array([[27_123.456]]))
+        return replace(found, minimized=replace(found.minimized, use="representatives", cells=cells))
+
+    monkeypatch.setattr("components.minimization.minimise.load", lambda _: with_cells)
+    found = minimise(Greedy(columns=["age", "height"]), pricing, sides_of(parts), 0.01, 0)
+    (cell,) = found.contract.cells
+    assert cell.label == [27_100.0]
+    assert set(found.ncp.values()) == {1.0}  # one cell tells nothing; what is asked by tells half of a number
+    assert found.asked_ncp == pytest.approx({"age": 0.5, "height": 0.5}, abs=0.01)
+
+
+def test_parts_of_a_few_rows_make_the_file_raw(asked: Asked, parts: tuple[Table, Table]) -> None:
+    assert outcome_of(asked, parts, min_rows=4).raw
+    assert not outcome_of(asked, parts, min_rows=5).raw
 
 
 def test_persons_with_several_rows_are_told_of(

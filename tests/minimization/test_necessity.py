@@ -11,7 +11,7 @@ from components.minimization.bounds import lower_bound, upper_bound
 from components.minimization.generalizer import Generalizer, Ranges
 from components.minimization.necessity import SPARE, necessity, typical
 from components.minimization.partitions import Partition
-from components.minimization.problem import Answers, Rows
+from components.minimization.problem import Answers
 from schemas.dataset import DatasetSchema
 
 Frames = Callable[[int, int], pd.DataFrame]
@@ -36,15 +36,11 @@ def generalizer(schema: DatasetSchema, *, age: tuple[float, ...] | None = None) 
     return Generalizer("greedy", "ranges", tuple(ranges))
 
 
-def rows_of(frame: pd.DataFrame, minimized: Generalizer, ask: Callable[[pd.DataFrame], Answers]) -> Rows:
-    return Rows.of(frame, ask(frame), minimized.attributes)
-
-
 def test_what_the_model_does_not_use_changes_nothing_and_could_be_left_out(
     people: Frames, people_schema: DatasetSchema
 ) -> None:
     frame, minimized = people(400, 0), generalizer(people_schema)
-    table = necessity(minimized, rows_of(frame, minimized, smokers), smokers, 1000, 0).set_index("attribute")
+    table = necessity(minimized, frame, smokers, 1000, 0).set_index("attribute")
     assert table.index.tolist() == ["age", "region", "smoker", "house"]
     hits = min(frame["smoker"].sum(), 400 - frame["smoker"].sum())
     assert table["changed"].to_dict() == {"age": 0, "region": 0, "smoker": hits / 400, "house": 0}
@@ -57,14 +53,14 @@ def test_what_the_model_does_not_use_changes_nothing_and_could_be_left_out(
 
 def test_what_is_not_collected_is_not_advised_on(people: Frames, people_schema: DatasetSchema) -> None:
     minimized = generalizer(people_schema, age=())
-    table = necessity(minimized, rows_of(people(200, 0), minimized, smokers), smokers, 1000, 0).set_index("attribute")
+    table = necessity(minimized, people(200, 0), smokers, 1000, 0).set_index("attribute")
     assert table["advice"]["age"] == ""
     assert table["advice"]["region"] == SPARE
 
 
 def test_numbers_change_where_they_move_beyond_the_tolerance(people: Frames, people_schema: DatasetSchema) -> None:
     frame, minimized = people(1000, 0), generalizer(people_schema, age=(53.5,))
-    table = necessity(minimized, rows_of(frame, minimized, older), older, 5000, 0).set_index("attribute")
+    table = necessity(minimized, frame, older, 5000, 0).set_index("attribute")
     age = frame["age"].to_numpy()
     median = np.sort(age)[499]
     assert table["changed"]["age"] == pytest.approx((np.abs(age - median) > 0.1 * age.std()).mean())
@@ -83,19 +79,18 @@ def test_the_budget_holds_and_the_sample_does_not_depend_on_the_order_of_rows(
         return rule(frame)
 
     frame, minimized = people(500, 0), generalizer(people_schema)
-    rows = rows_of(frame, minimized, rule)
-    turned = rows_of(frame.sample(frac=1, random_state=1), minimized, rule)
-    first, second = (necessity(minimized, each, ask, 100, 0) for each in (rows, turned))
+    turned = frame.sample(frac=1, random_state=1)
+    first, second = (necessity(minimized, each, ask, 100, 0) for each in (frame, turned))
     assert max(asked) == 100
-    assert len(asked) == 2 * (1 + 2 * 4)
+    assert len(asked) == 2 * (2 + 2 * 4)
     pd.testing.assert_frame_equal(first, second)
-    assert not first.equals(necessity(minimized, rows, ask, 100, 1))
+    assert not first.equals(necessity(minimized, frame, ask, 100, 1))
 
 
 def test_rows_are_not_written_to(people: Frames, people_schema: DatasetSchema) -> None:
     frame, minimized = people(100, 0), generalizer(people_schema)
     before = frame.copy(deep=True)
-    necessity(minimized, rows_of(frame, minimized, smokers), smokers, 50, 0)
+    necessity(minimized, frame, smokers, 50, 0)
     pd.testing.assert_frame_equal(frame, before)
 
 

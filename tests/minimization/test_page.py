@@ -12,6 +12,7 @@ import pytest
 
 from components.minimization import Generalizer, to_contract
 from components.minimization.attributes import BELOW, Attribute, attributes_of
+from components.minimization.collected import to_collected, told_as
 from components.minimization.generalizer import Ranges
 from components.minimization.page import page
 from components.minimization.partitions import Partition
@@ -206,6 +207,25 @@ def test_groups_of_one_value_each_are_told_as_what_they_are(people_schema: Datas
         assert f">{how}</span>" in page(to_contract(made, {"region": 0.0}))
 
 
+@pytest.mark.parametrize(
+    ("column", "cuts", "how"),
+    [
+        ({"dtype": "integer", "min": 0, "max": 2}, (0.5, 1.5), "exact"),
+        ({"dtype": "integer", "min": 0, "max": 2}, (0.5,), "ranges"),
+        ({"dtype": "number", "min": 0, "max": 2}, (0.5, 1.5), "ranges"),
+        ({"dtype": "ordered", "values": ["low", "mid"]}, (0.5,), "exact"),
+        ({"dtype": "integer", "min": 1, "max": 1}, (), "nothing"),
+        ({"dtype": "integer", "min": 0, "max": 2, "nullable": True}, (BELOW,), "nothing"),
+    ],
+)
+def test_exact_is_what_loses_nothing_by_its_own_ranges(column: dict[str, Any], cuts: Any, how: str) -> None:
+    declared = {"x": {"role": "insensitive"} | column}
+    schema = DatasetSchema.model_validate({"name": "made", "source": None, "columns": declared})
+    (attribute,) = attributes_of(schema, ["x"])
+    made = Ranges(attribute, Partition(attribute, cuts=cuts), np.zeros(len(cuts) + 1), 0.0)
+    assert told_as(to_collected(made, 0.7)) == how  # whatever is lost in cells
+
+
 def test_cells_are_said_to_tell_less_than_the_answers(contract: Generalizations) -> None:
     assert f"lead to one of {len(contract.cells)} cells" in _read(page(contract)).text
     asked = contract.model_copy(update={"use": "ranges", "cells": []})
@@ -230,6 +250,15 @@ def test_advice_of_the_audit_is_shown(contract: Generalizations, tables: dict[st
     text = _read(page(contract, audit)).text
     assert "could be left out" in text
     assert "25.0\N{NO-BREAK SPACE}%" in text
+
+
+def test_cells_whose_values_change_most_answers_are_counted(contract: Generalizations) -> None:
+    flagged = [place < 2 for place in range(len(contract.cells))]
+    cells = [cell.model_copy(update={"agrees": not flag}) for cell, flag in zip(contract.cells, flagged, strict=True)]
+    told = f"In 2 of {len(cells)} cells most rows that it was learned from do not keep the model's answer"
+    assert _read(page(contract.model_copy(update={"cells": cells}))).text.count(told) == 1
+    agreeing = [cell.model_copy(update={"agrees": True}) for cell in cells]
+    assert "do not keep" not in _read(page(contract.model_copy(update={"cells": agreeing}))).text
 
 
 def test_rows_and_domains_of_persons_are_said(contract: Generalizations) -> None:

@@ -25,6 +25,8 @@ def of_sizes(*sizes: int) -> pd.DataFrame:
 
 
 ILL = schema_of(ill={"dtype": "category", "values": VALUES})
+WHO = {"dtype": "text", "role": "identifier"}
+BY_PERSON = schema_of(ill={"dtype": "category", "values": VALUES}, who=WHO).model_copy(update={"subject_id": "who"})
 
 
 def measured(frame: pd.DataFrame, schema: DatasetSchema, wrong: np.ndarray | None = None) -> pd.DataFrame:
@@ -62,6 +64,24 @@ def test_small_groups_take_the_next_larger_one_in_while_they_are_few() -> None:
     table = measured(of_sizes(50, 12, 3, 30), ILL).set_index("value")
     assert table["rows"].to_dict() == {"a": 50, "d": 30, SMALL: 15}
     assert table["place"][SMALL] == TOGETHER
+
+
+def test_the_rows_of_one_person_are_no_group_of_their_own() -> None:
+    """Twelve rows of one person, nine of three persons, and rows of persons that nobody named."""
+    who = ["p0"] * 12 + ["p1", "p2", "p3"] * 3 + [None] * 30
+    frame = of_sizes(12, 9, 30).assign(who=pd.array(who, dtype="string"))
+    assert measured(frame, ILL).set_index("value")["rows"].to_dict() == {"c": 30, SMALL: 21}
+    table = measured(frame, BY_PERSON)
+    assert table[["value", "rows"]].to_numpy().tolist() == [[SMALL, 51]]
+    more = pd.concat([of_sizes(0, 0, 0, 40).assign(who=pd.array([f"q{n}" for n in range(40)], dtype="string")), frame])
+    told = measured(more.reset_index(drop=True), BY_PERSON).set_index("value")["rows"]
+    assert told.to_dict() == {"d": 40, SMALL: 51}
+
+
+def test_a_person_in_several_small_groups_counts_once() -> None:
+    who = [f"p{n}" for n in range(6)] * 2 + [f"q{n}" for n in range(20)]
+    table = measured(of_sizes(6, 6, 20).assign(who=pd.array(who, dtype="string")), BY_PERSON)
+    assert table[["value", "rows"]].to_numpy().tolist() == [[SMALL, 32]]
 
 
 def test_missing_cells_are_a_group() -> None:

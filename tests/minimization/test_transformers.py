@@ -19,14 +19,20 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from components.minimization import TreeMinimizer, dumps
+from components.minimization import GreedyMinimizer, TreeMinimizer, dumps
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError
 
 Frames = Callable[[int, int], pd.DataFrame]
 
 
-@parametrize_with_checks([TreeMinimizer(random_state=0), TreeMinimizer(target=0.5, min_rows=2, random_state=0)])
+@parametrize_with_checks(
+    [
+        TreeMinimizer(random_state=0),
+        TreeMinimizer(target=0.5, min_rows=2, random_state=0),
+        GreedyMinimizer(target=0.5, parts=4, back_steps=0, random_state=0),
+    ]
+)
 def test_scikit_learn_accepts_it(estimator: Any, check: Callable[[Any], None], request: pytest.FixtureRequest):
     if "array_api" in request.node.name:
         pytest.skip("asks for an environment variable of SciPy; arrays of other libraries are no input here")
@@ -244,3 +250,18 @@ def test_what_can_not_be_minimised_is_told_by_column_without_values():
     assert "secret" not in str(caught.value)
     with pytest.raises(DataError, match="column 'a': stands twice"):
         TreeMinimizer(sign).fit(frame.drop(columns="odd").rename(columns={"twice": "a"}))
+
+
+@pytest.mark.parametrize("minimizer", [TreeMinimizer(target=1.5), GreedyMinimizer(parts=1)])
+def test_a_wrong_parameter_is_told_in_a_sentence(minimizer: Any):
+    with pytest.raises(ConfigurationError) as told:
+        minimizer.fit(numbers(50), sign(numbers(50)))
+    assert str(told.value).startswith(("target: ", "parts: "))
+
+
+def test_the_greedy_one_finds_what_is_not_needed():
+    rows = numbers(2000)
+    found = GreedyMinimizer(sign, target=0.9, random_state=0).fit(rows)
+    left = found.transform(rows)
+    assert left[["c", "d"]].nunique().tolist() == [1, 1]
+    assert (sign(left) == sign(rows)).mean() >= 0.9

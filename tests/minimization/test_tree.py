@@ -168,7 +168,7 @@ def test_a_column_needed_exactly_is_given_back_and_the_rest_still_generalised(pr
     assert kept["fine"] == 0
     assert kept["coarse"] > 0.3
     assert agreed(found, frame, parity) > 0.95
-    assert found.notes[0] == "without these as they are the target does not hold: 'fine'"
+    assert found.notes[0] == "the search left these as they are: 'fine'"
 
 
 def test_where_nothing_can_be_generalised_everything_stays_exact_and_a_note_says_so(problem_for: Make):
@@ -205,16 +205,56 @@ def test_an_unseen_category_and_a_number_outside_get_what_stands_for_others(foun
     assert after["age"].max() <= 90
 
 
-def test_a_cell_whose_representative_gets_another_answer_is_flagged(found_of_people: Any, rule: Ask):
+def test_a_cell_whose_representative_changes_most_of_its_answers_is_flagged(found_of_people: Any, rule: Ask):
     found, problem = found_of_people
     cells, fit = found.minimized.cells, problem.fit
     cell = cells.of(found.minimized.parts(fit.codes))
     now = found.minimized.answers(fit.frame, rule)
     for number in range(len(cells)):
-        share = agree(np.tile(cells.labels[number], (int((cell == number).sum()), 1)), now[cell == number]).mean()
-        assert cells.agrees[number] == (share > 0.5)
         answers = fit.answers[cell == number]
+        assert cells.agrees[number] == (agree(answers, now[cell == number]).mean() > 0.5)
         assert cells.labels[number, 0] == np.bincount(answers[:, 0]).argmax()
+
+
+def test_cells_that_a_column_left_alone_decides_are_not_flagged(problem_for: Make):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"deciding": random.integers(0, 3, 3000), "age": random.integers(0, 100, 3000)})
+    columns = {name: {"dtype": "integer", "min": 0, "max": most} for name, most in (("deciding", 2), ("age", 99))}
+
+    def ask(rows: pd.DataFrame) -> Answers:  # in no cell of ages has one answer the majority
+        return (2 * rows[["deciding"]].to_numpy() + (rows[["age"]].to_numpy() > 89)).astype(np.int64)
+
+    found = search(Tree(), problem_for(frame, schema_of(**columns), ask, columns=["age"], target=0.95))
+    assert len(found.minimized.cells) > 1  # type: ignore[attr-defined]
+    assert found.minimized.cells.agrees.all()  # type: ignore[attr-defined]
+
+
+def test_of_the_steps_tried_the_one_at_the_end_is_taken_and_those_that_hold_are_told(found_of_people: Any):
+    found, problem = found_of_people
+    steps, minimized = found.steps, found.minimized
+    assert list(steps) == ["step", "attribute", "change", "ncp", "agreement", "held", "taken"]
+    [last] = steps[steps["taken"] & steps["attribute"].isna()].to_dict("records")
+    assert last["held"]
+    assert last["change"] == f"{len(minimized.cells)} cells"
+    assert last["ncp"] == pytest.approx(problem.privacy(losses(found, problem.calibration)))
+    answers = minimized.answers(problem.calibration.frame, problem.ask)
+    assert last["agreement"] == agreement(problem.calibration.answers, answers, regression=False)
+    tried = steps[steps["attribute"].isna()]
+    assert tried["held"].sum() > 1
+    assert not tried["held"].all()
+
+
+@pytest.mark.parametrize("use", ["ranges", "representatives"])
+def test_what_is_asked_isolates_no_one(
+    people: People, people_schema: DatasetSchema, rule: Ask, problem_for: Make, use: Any
+):
+    problem = problem_for(people(3000, 0), people_schema, rule, columns=["age", "income"], target=0.95)
+    found = search(Tree(use=use), problem).minimized
+    parts = found.parts(problem.fit.codes)  # type: ignore[attr-defined]
+    ranges = [each for each in found.ranges if each.partition is not None]  # type: ignore[attr-defined]
+    assert max(each.partition.size for each in ranges) > 10
+    for each in ranges:
+        assert np.bincount(parts[each.attribute.name], minlength=each.partition.size).min() >= 10
 
 
 @pytest.mark.parametrize("heavy", ["one", "two"])

@@ -19,10 +19,12 @@ from components.minimization.tree.assembling import _majorities, draft, finished
 from components.minimization.tree.boxes import boxes
 from components.minimization.tree.candidates import grid, offers, standing_for
 from components.minimization.tree.choosing import for_all, for_leaves, rounded
-from components.minimization.tree.growth import NONE, Grown, Ranks, grow
+from components.minimization.tree.growth import NONE, Grown, grow
 from components.minimization.tree.medoids import rows_for_all, rows_for_leaves
-from components.minimization.tree.pruning import Path, weakest_links
+from components.minimization.tree.method import Trials
+from components.minimization.tree.pruning import Path, unpruned, weakest_links
 from components.minimization.tree.raising import _applied, _chosen, _offers, raised
+from components.minimization.tree.ranks import Ranks, told_apart
 from components.minimization.tree.sample import CONTEXTS, LOOKS, Sample
 from components.minimization.tree.standing import Standing
 from schemas.dataset import DatasetSchema
@@ -329,13 +331,13 @@ def test_labels_are_the_majority_of_a_merged_cell():
     assert found.cells.labels.tolist() == [[1.0]]
 
 
-def test_a_cell_agrees_where_most_of_its_rows_get_its_label():
+def test_a_cell_agrees_where_most_of_its_rows_keep_their_answer():
     cell = np.array([0, 0, 0, 1, 1, 1, 2, 2])
     answers = np.array([1, 1, 0, 2, 0, 2, 0, 1])[:, np.newaxis]
-    now = np.array([1, 0, 1, 2, 0, 0, 0, 1])[:, np.newaxis]
+    now = np.array([1, 0, 1, 2, 0, 0, 0, 0])[:, np.newaxis]
     labels, agrees = _majorities(answers, now, cell, 3)
     assert labels[:, 0].tolist() == [1, 2, 0]  # the first among equals
-    assert agrees.tolist() == [True, False, False]  # two, one and one of them
+    assert agrees.tolist() == [False, True, False]  # one, two and one of them, whatever the label
 
 
 def test_missing_cells_stand_for_no_group_that_holds_values(people_schema: DatasetSchema):
@@ -425,3 +427,109 @@ def test_targets_tell_what_the_model_makes_of_values_not_what_goes_along_with_ot
 
 def test_a_generalizer_of_a_path_is_one(standing: Standing):
     assert isinstance(draft(Tree(use="ranges"), weakest_links(standing), 3), Generalizer)
+
+
+def least(partition: Partition, codes: np.ndarray) -> int:
+    """Return the fewest rows in a part that can occur."""
+    counts = np.bincount(partition.parts(codes), minlength=partition.size)
+    nullable = any(column.nullable for column in partition.attribute.columns)
+    kept = np.ones(partition.size, dtype=bool)
+    if partition.missing_apart and not nullable:
+        kept[partition.missing] = False
+    return int(counts[kept].min())
+
+
+@pytest.mark.parametrize("min_rows", [10, 40])
+def test_no_range_or_group_of_all_cells_together_holds_fewer_rows_than_asked_for(
+    people: People, people_schema: DatasetSchema, problem_for: Make, min_rows: int
+):
+    columns = [name for name in people_schema.features if name != "outcome"]
+    sample = Sample.of(problem_for(people(1500, 0), people_schema, answer, columns=columns, target=0.8))
+    tree, leaves = grow(sample.ranks, sample.targets(), min_rows, None, 0)
+    assert np.bincount(leaves)[np.unique(leaves)].min() >= min_rows
+    parts = [held.partition(np.flatnonzero(tree.split == place), tree) for place, held in enumerate(boxes(tree))]
+    assert sum(each.size for each in parts) > 20
+    assert min(least(each, sample.codes[each.attribute.name]) for each in parts) >= min_rows
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1, 5, 20]))
+@settings(max_examples=50)
+def test_cuts_leave_enough_rows_between_them_and_are_no_finer_than_the_rows_allow(seed: int, min_rows: int):
+    random = np.random.default_rng(seed)
+    codes = np.where(random.random(300) < 0.05, BELOW, np.round(random.gamma(2, 1, 300), 3))
+    attribute = number(high=30)
+    ranks = Ranks.of((attribute,), {"x": codes})
+    wanted = random.permutation(len(ranks.distinct[0]) - 1)
+    cuts = ranks.settled(0, wanted.tolist(), min_rows)
+    counts = np.bincount(np.searchsorted(cuts, codes), minlength=len(cuts) + 1)
+    assert counts.min() >= min_rows
+    assert counts[1:-1].max(initial=0) <= 4 * min_rows + np.unique(codes, return_counts=True)[1].max()
+
+
+def test_a_cut_is_the_roundest_place_among_half_the_rows_asked_for_on_either_side():
+    codes = np.array([100.0, 200, *range(24_476, 24_486), 90_000, 95_000]).repeat(2)
+    ranks = Ranks.of((number(high=1e5),), {"x": codes})
+    alone = ranks.settled(0, [6], 1)
+    assert 24_480 <= alone[0] < 24_481
+    assert ranks.settled(0, [6], 4).tolist() == [24_480]  # two rows either side: from 24,479 up to 24,482
+    assert ranks.settled(0, [6], 12).tolist() == [24_480]
+    assert ranks.settled(0, [2], 4).tolist() == [10_000]
+    assert ranks.settled(0, [0], 8).size == 0  # four rows are not eight
+
+
+def test_the_most_useful_of_cuts_that_are_too_near_stays():
+    codes = np.arange(0, 9, 0.1)
+    ranks = Ranks.of((number(),), {"x": codes})
+    assert ranks.settled(0, [43, 47], 12).tolist() == [4]
+    assert ranks.settled(0, [47, 43], 12).tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("rows", "nullable", "apart"),
+    [
+        ([50, 40, 30, 20], False, [0, 1, 2, 3]),
+        ([50, 40, 30, 5], False, [0, 1]),  # the five are not alone
+        ([50, 40, 6, 5], False, [0, 1]),  # together the rest are eleven
+        ([50, 40, 30, 0], False, [0, 1]),  # what nobody has is no group of its own
+        ([50, 40, 30, 20], True, [0, 1, 2]),  # nor is being missing, where nobody is
+        ([50, 40, 30, 20, 10], True, [0, 1, 2, 3, 4]),
+        ([50, 9, 0, 0], False, []),
+    ],
+)
+def test_codes_are_told_apart_where_enough_rows_hold_them_and_the_rest(
+    rows: list[int],
+    nullable: bool,  # noqa: FBT001  # a parameter of the test
+    apart: list[int],
+):
+    column = {"dtype": "category", "role": "insensitive", "values": list("abcd"), "nullable": nullable}
+    schema = DatasetSchema.model_validate({"name": "made", "source": None, "columns": {"x": column}})
+    [attribute] = attributes_of(schema, ["x"])
+    assert told_apart(attribute, np.repeat(np.arange(len(rows)), rows), 10).tolist() == apart
+
+
+def test_few_missing_cells_keep_no_value_from_being_cut_off_after_them():
+    ranks = Ranks.of((number(),), {"x": np.array([BELOW] * 2 + [1.0] * 2 + [9.0] * 10)})
+    assert ranks.settled(0, [1], 4).tolist() == [5]
+
+
+def test_of_two_cuts_of_different_branches_that_are_too_near_the_one_that_tells_more_is_kept():
+    side, values = np.repeat([0.0, 9], 100), np.tile(np.arange(100.0), 2)
+    ranks = Ranks.of((number("side"), number("x", high=99)), {"side": side, "x": values})
+    targets = np.where(side == 0, values > 44, 10.0 * (values > 50))
+    tree, _ = grow(ranks, targets[:, np.newaxis], 14, 2, 0)
+    cuts = cuts_of(tree)[tree.split == 1]
+    assert 50 in cuts
+    assert 45 not in cuts
+
+
+def test_the_step_taken_is_the_one_that_the_search_ends_with(standing: Standing):
+    sample, path = standing.sample, weakest_links(standing)
+    trials = Trials(Tree(), sample.problem, sample.defaults)
+    trials.holds(unpruned(standing), 0)
+    trials.gave_back("age")
+    for tried, steps in ((unpruned(standing), 0), (path, 3), (path, 5)):
+        trials.holds(tried, steps)
+    trials.take(path, 3)
+    assert [step["taken"] for step in trials.steps] == [False, True, False, True, False]
+    trials.take(path, 0)  # tried as its leaves
+    assert [step["taken"] for step in trials.steps] == [False, True, True, True, False]

@@ -141,7 +141,15 @@ def test_the_figures_are_those_of_the_record(done: Done) -> None:
 def test_the_closing_line_says_what_is_asked_and_what_is_promised(done: Done) -> None:
     (line,) = [text for text in done.out.splitlines() if text.startswith("asked ")]
     verdict = done.found["verdict"]
-    assert f"(NCP {done.found['ncp']:.2f})" in line
+    found = done.found
+    if found["uses"]:  # by default rows get the representatives of cells, and are asked by range
+        assert f"(NCP {found['ncp']:.2f} in cells, {found['asked_ncp']:.2f} as asked)" in line
+        assert found["uses"]["ranges"]["ncp"] == pytest.approx(found["asked_ncp"])
+    elif found["asking"]:
+        most = found["asking"]["features_asked_p90"]
+        assert f", nine of ten persons are asked at most {most:.0f} (NCP {found['ncp']:.2f});" in line
+    else:
+        assert f"(NCP {found['ncp']:.2f})" in line
     assert f"agreement {verdict['agreement']:.3f} (bound {verdict['low']:.4f} >= {verdict['target']:g} met)" in line
     assert "minimized   (test rows" in done.out
 

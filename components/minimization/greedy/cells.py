@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 
 from components.minimization import declarations
-from components.minimization.attributes import Codes
 from components.minimization.generalizer import Cells, Generalizer, Ranges
 from components.minimization.greedy.climbing import State
 from components.minimization.greedy.judging import Judge
 from components.minimization.greedy.ladders import Rung
+from components.minimization.greedy.merging import Merging
+from components.minimization.greedy.trials import Trial
 from components.minimization.problem import Answers, Ask, Problem, replaced
 from components.minimization.tree.method import search
 from components.randomness import derived_seed
@@ -51,15 +52,14 @@ class Cellular:
     ----------
     params : declarations.Greedy
     judge : Judge
-    codes : dict of str to ndarray
-        Of the fit rows.
+    fit : Trial
     alone : dict of str to Rung
         What becomes of each attribute when it is given up.
     """
 
     params: declarations.Greedy
     judge: Judge
-    codes: dict[str, Codes]
+    fit: Trial
     alone: dict[str, Rung]
     _found: dict[tuple[Names, int], Celled] = field(default_factory=dict)
 
@@ -69,12 +69,32 @@ class Cellular:
             problem = self.judge.problem
             ranges = {name: self.alone[name].ranges for name in sorted(given_up)}
             generalizer, notes = _grown(self.params, problem, ranges, growth)
-            privacy = problem.privacy(generalizer.losses(self.codes))
+            privacy = problem.privacy(generalizer.losses(self.fit.rows.codes))
             held, agreed = self.judge.asks(generalizer)
             said = ", ".join(ranges)
             self.judge.put_down(f"cells without {said}" if said else "cells", privacy, agreed, taken=held)
             self._found[given_up, growth] = Celled(generalizer, privacy, notes) if held else Celled(None, -np.inf)
         return self._found[given_up, growth]
+
+    def joined(self, found: Celled) -> Celled:
+        """Join cells as far as the target holds (see `merging`)."""
+        if found.generalizer is None or found.generalizer.cells is None:
+            return found
+        problem = self.judge.problem
+        weights = {each.name: problem.weight(each.name) for each in problem.attributes}
+        merging = Merging(found.generalizer, found.generalizer.cells, self.fit, weights)
+        path = merging.path(1 - problem.target)
+        low, high, agreed = 0, len(path), np.nan
+        while high - low > 1:
+            middle = (low + high) // 2
+            held, told = self.judge.asks(merging.made(path[middle]))
+            low, high, agreed = (middle, high, told) if held else (low, middle, agreed)
+        if not low:
+            return found
+        generalizer = merging.labelled(path[low])
+        privacy = problem.privacy(generalizer.losses(self.fit.rows.codes))
+        self.judge.put_down(f"{len(path[0])} cells joined to {len(path[low])}", privacy, agreed, taken=True)
+        return replace(found, generalizer=generalizer, privacy=privacy)
 
     @property
     def idle(self) -> Names:
@@ -101,7 +121,7 @@ def in_cells(cellular: Cellular, path: Sequence[State], at_least: float) -> Cell
 
     Attributes that lose nothing are given up, then others in the order in which they came to be asked for no more in
     the joint search; then one is taken back, or another given up, as long as that gains privacy. At last more trees
-    are grown for the best of them.
+    are grown for the best of them, and cells are joined.
 
     Parameters
     ----------
@@ -123,7 +143,8 @@ def in_cells(cellular: Cellular, path: Sequence[State], at_least: float) -> Cell
         if found == best:
             break
         best = found
-    return max((cellular.find(best, growth) for growth in range(GROWTHS)), key=lambda found: found.privacy)
+    grown = [cellular.joined(cellular.find(best, growth)) for growth in range(GROWTHS)]
+    return max(grown, key=lambda each: each.privacy)
 
 
 def _given_up(path: Sequence[State]) -> Iterator[Names]:

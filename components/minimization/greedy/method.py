@@ -44,7 +44,7 @@ def search(params: declarations.Greedy, problem: Problem) -> Found:
     last = judge.furthest(path)
     best, notes = path[last], _notes(problem)
     if params.use == "representatives" and not all(rung.ranges.nothing for rung in best.rungs.values()):
-        cellular = Cellular(params, judge, joint.looks.fit.rows.codes, alone)
+        cellular = Cellular(params, judge, joint.looks.fit, alone)
         celled = in_cells(cellular, path, joint.privacy(best))
         if celled.generalizer is not None and celled.privacy > joint.privacy(best):
             return Found(celled.generalizer, tuple(dict.fromkeys((*notes, *celled.notes))), judge.steps())

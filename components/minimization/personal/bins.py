@@ -45,7 +45,8 @@ class Binned:
             starts = np.flatnonzero(np.diff(group, prepend=-1))
         else:
             starts = np.arange(len(values))
-        return cls(attribute, values[starts], values[np.append(starts[1:], len(values)) - 1], len(starts) + 1)
+        ends = np.append(starts[1:], len(values))[: len(starts)] - 1  # no bin where no value is known
+        return cls(attribute, values[starts], values[ends], len(starts) + 1)
 
     def place(self, codes: Codes) -> Integers:
         """Return the bin of each code."""

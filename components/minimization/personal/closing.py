@@ -1,4 +1,4 @@
-"""Which ends keep their answer: real rows decide, in an order that the fit rows give."""
+"""Which ends keep their answer: calibration rows decide, in an order that the fit rows give."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,43 +6,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from components.minimization.personal.evidence import Bools, Evidence, Floats, Integers
+from components.minimization.personal.evidence import Bools, Evidence, Integers
 from components.minimization.personal.questions import NONE, Nodes, Questions
 from components.minimization.problem import Answers, Problem, agreement
 
 TOGETHER = 4
-"""Calibration rows, in multiples of the fewest that can show anything, that ends are first shown on together."""
+"""Calibration rows, in multiples of the fewest that can show anything, that ends are first tested on.
+
+Where that is more than half of the rows that come to any of the ends, half of them do.
+"""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Ends:
-    """Ends that could answer, and what fit rows say of them; all arrays are of shape (ends,).
-
-    Parameters
-    ----------
-    numbers : ndarray of int
-        Of their nodes.
-    sure : ndarray of bool
-        Fit rows show that the answer is sure.
-    risk : ndarray of float
-        Expected share of rows for which the answer is wrong (Jeffreys' prior).
-    saved : ndarray of int
-        Questions that are not asked there.
-    """
-
-    numbers: Integers
-    sure: Bools
-    risk: Floats
-    saved: Integers
-
-
-def kept(problem: Problem, grown: Questions, evidence: Evidence, ends: Ends) -> tuple[Questions, pd.DataFrame]:
+def kept(problem: Problem, grown: Questions, evidence: Evidence, likely: Integers) -> tuple[Questions, pd.DataFrame]:
     """Return the questions whose answers may stand, and the steps that led there (see `Found`).
 
-    Ends that fit rows are too few for answer as far as calibration rows show them to be sure together. Then, until the
-    verdict is assured, ends ask everything, those first that are wrong most often for each question they save. Both
-    follow an order that comes from the fit rows, so that the calibration rows stay honest. Only at last ends that
-    these refute ask everything, too, which leaves the agreement as it is, or better.
+    The fit rows chose the ends, so that what they say of them is too good: it gives the order alone. Ends answer as far
+    in that order as calibration rows, which chose nothing, show them to be sure together, and no further than the
+    verdict is assured: in both only where a test was made. At last, ends that calibration rows refute by themselves ask
+    everything, which leaves the bound what it is: of the answers at all ends that were tested, these among them.
 
     Parameters
     ----------
@@ -51,24 +32,20 @@ def kept(problem: Problem, grown: Questions, evidence: Evidence, ends: Ends) -> 
         Every end has an answer; ``labels`` holds that of each node by its number.
     evidence : Evidence
         Of the fit rows.
-    ends : Ends
-        All others ask everything.
+    likely : ndarray of int, shape (ends,)
+        Ends that could answer, those first that are least likely to be wrong; all others ask everything.
     """
     judge = _judge(problem, grown)
-    sure = ends.numbers[ends.sure]
-    doubtful = np.flatnonzero(~ends.sure & (ends.risk <= evidence.delta))
-    doubtful = ends.numbers[doubtful[np.argsort(ends.risk[doubtful], kind="stable")]]
-    together = _shown(doubtful, judge, evidence)
-    riskiest = ends.numbers[np.argsort(-ends.risk / ends.saved, kind="stable")]
-    standing = riskiest[np.isin(riskiest, np.concatenate([sure, together]))]
-    assured = standing[_to_close(standing, judge) :]
+    counts = _shown(likely, judge, evidence)
+    shown = likely[: counts[-1]]
+    assured = likely[: _holding(counts, likely, judge)]
     refuted = judge.refuted(assured, evidence)
     last = assured[~refuted]
     steps = [
-        (sure, f"{len(sure)} ends answer: fit rows show that they are sure"),
-        (standing, f"{len(together)} more of {len(doubtful)} answer: calibration rows show them sure together"),
-        (assured, f"{len(standing) - len(assured)} of them ask everything: the agreement of all"),
-        (last, f"{np.count_nonzero(refuted)} of them ask everything: calibration rows refute them"),
+        (likely, f"{len(likely)} ends could answer: the fit rows that chose them are seldom wrong there"),
+        (shown, f"{len(shown)} of them answer: calibration rows show them sure, all taken together"),
+        (assured, f"{len(shown) - len(assured)} of these ask everything: the agreement of all"),
+        (last, f"{np.count_nonzero(refuted)} more ask everything: calibration rows refute each by itself"),
     ]
     questions = answering(judge.questions, last)
     if questions.spare and judge.spare_refuted(last, evidence):
@@ -144,13 +121,13 @@ def _judge(problem: Problem, grown: Questions) -> _Judge:
     return _Judge(problem, grown, grown.ends(calibration.codes), everything)
 
 
-def _to_close(riskiest: Integers, judge: _Judge) -> int:
-    """Return how many ends, in their order, have to ask everything."""
-    low, high = (-1, 0) if judge.holds(riskiest) else (0, len(riskiest))
+def _holding(counts: list[int], ends: Integers, judge: _Judge) -> int:
+    """Return the greatest of some counts, in rising order from 0, with which that many of the ends may answer."""
+    low, high = 0, len(counts)
     while high - low > 1:
         half = (low + high) // 2
-        low, high = (low, half) if judge.holds(riskiest[half:]) else (half, high)
-    return high
+        low, high = (half, high) if judge.holds(ends[: counts[half]]) else (low, half)
+    return counts[low]
 
 
 def answering(grown: Questions, standing: Integers) -> Questions:
@@ -186,11 +163,11 @@ def answering(grown: Questions, standing: Integers) -> Questions:
     )
 
 
-def _shown(ends: Integers, judge: _Judge, evidence: Evidence) -> Integers:
-    """Return as many of some ends, those least likely to be wrong first, as rows show to be sure together.
+def _shown(ends: Integers, judge: _Judge, evidence: Evidence) -> list[int]:
+    """Return how many of some ends, in their order, rows show to be sure together: every count that they do, and 0.
 
     One test after the other, each of the ends so far, and none after the first that fails: so all of them hold with
-    the confidence of one (a fixed sequence, Maurer et al. 1995).
+    the confidence of one (a fixed sequence, Maurer et al. 1995), whichever count is taken then.
     """
     turn = np.full(len(judge.questions.nodes), len(ends))
     turn[ends] = np.arange(len(ends))
@@ -198,11 +175,12 @@ def _shown(ends: Integers, judge: _Judge, evidence: Evidence) -> Integers:
     rows = np.argsort(turn, kind="stable")
     reached = np.searchsorted(turn[rows], np.arange(len(ends)), side="right")  # rows at the first ends
     now, truth = judge.questions.labels[judge.ended[rows]], judge.truth[rows]
-    shown = 0
+    least = min(TOGETHER * evidence.fewest, max(reached[-1] // 2, evidence.fewest)) if len(ends) else 0
+    shown = [0]
     for count, size in enumerate(reached, start=1):
-        if size < min(TOGETHER * evidence.fewest, reached[-1]):
+        if size < least:
             continue
         if not evidence.shown(now[:size], truth[:size]):
             break
-        shown = count
-    return ends[:shown]
+        shown.append(count)
+    return shown

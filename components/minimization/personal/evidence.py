@@ -66,7 +66,10 @@ class Evidence(Protocol):
         """Return the answer that stands for rows, shape (outputs,)."""
 
     def sure(self, rows: Integers) -> bool:
-        """Say whether `answer` stands for rows like these but for a chance of `delta`, with the bounds' confidence."""
+        """Say whether rows look sure by themselves, so that nothing more is asked there.
+
+        It is no bound where the same rows chose what to ask: that takes other rows, see `shown`.
+        """
 
     def wrong(self, rows: Integers) -> float:
         """Return how many of the rows `answer` is wrong for."""

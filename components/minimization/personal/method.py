@@ -15,7 +15,7 @@ from components.minimization.declarations import Personal
 from components.minimization.necessity import typical
 from components.minimization.partitions import middle
 from components.minimization.personal.bins import Binned
-from components.minimization.personal.closing import Ends, kept
+from components.minimization.personal.closing import kept
 from components.minimization.personal.evidence import Bools, Classes, Evidence, Floats, Integers, Numbers
 from components.minimization.personal.growing import Growth, Material, grow, nodes_of
 from components.minimization.personal.questions import Questions
@@ -28,21 +28,19 @@ from components.randomness import stream
 SAMPLE = 5_000
 """Most fit rows that the model is asked about again, once or twice for each attribute."""
 
-SAFER = 0.25
-"""Share of delta that made-up rows aim at: they are like real rows only as far as was asked."""
-
 
 def search(params: Personal, problem: Problem) -> Found:
     """Find what to ask, in which order, and where the answer is sure.
 
-    The chance that the model, told everything, would answer otherwise is at most ``delta``, with 95 % confidence,
+    Some ends are tested: calibration rows, which had no part in growing the tree, show with 95 % confidence that of all
+    who come to any of them at most a share of ``delta`` would get another answer from the model if it were told
+    everything. These ends answer, unless calibration rows then refute one by itself: there everything is asked after
+    all. So the bound is of the tested ends together. Of a single one no more is known than that the fit rows expect it
+    to be wrong at most that often, which is no bound since they chose it, and that it is not refuted.
 
-    - at each end with enough fit rows to show it by themselves, unless calibration rows refute it;
-    - over the other ends that answer, taken together, as calibration rows show.
-
-    Of numbers, the mean square that an answer is off is at most ``delta`` times the variance over all fit rows, which
-    keeps R2 at 1 - ``delta`` or more. Everywhere else everything is asked, but for what the model can do without, and
-    the model answers. Agreement over all rows is assured beside that, as for every method.
+    Of numbers, it is the mean square that an answer is off that is at most ``delta`` times the variance over all fit
+    rows. Everywhere else everything is asked, but for what the model can do without, and the model answers: of that
+    there is no bound by itself. Agreement over all rows, R2 of numbers, is assured beside, as for every method.
 
     Parameters
     ----------
@@ -63,7 +61,7 @@ def search(params: Personal, problem: Problem) -> Found:
     labels = np.array([material.evidence.answer(rows) for rows in growth.rows])
     nodes = nodes_of(growth, material.binned)
     grown = Questions(problem.attributes, nodes, labels, defaults, params.outside, spare)
-    questions, steps = kept(problem, grown, evidence, _ends(growth, material.evidence, spared, len(fit)))
+    questions, steps = kept(problem, grown, evidence, _likely(growth, material.evidence, spared, params.delta))
     return Found(questions, _notes(questions, fit), steps)
 
 
@@ -84,8 +82,7 @@ def _grown(params: Personal, problem: Problem, fit: Rows, evidence: Evidence, sp
     grow(growth, material, [0], max(2 * params.min_rows, evidence.fewest + params.min_rows), evidence.sure)
     unsure = [end for end in _saving(growth, spared) if not evidence.sure(growth.rows[end])]
     material = supplemented(growth, material, problem, fit, np.array(unsure, dtype=np.int64))
-    safer = material.evidence.stricter(SAFER * params.delta)
-    grow(growth, material, unsure, 2 * params.min_rows, safer.sure)
+    grow(growth, material, unsure, 2 * params.min_rows, material.evidence.sure)
     return growth, material
 
 
@@ -94,16 +91,15 @@ def _saving(growth: Growth, spared: Bools) -> list[int]:
     return [int(end) for end in growth.ends if not (growth.known[end] | spared).all()]
 
 
-def _ends(growth: Growth, evidence: Evidence, spared: Bools, fit_rows: int) -> Ends:
-    """Return the ends that save questions, with what their rows say of them."""
-    numbers = _saving(growth, spared)
-    rows = [growth.rows[end] for end in numbers]
-    return Ends(
-        np.array(numbers, dtype=np.int64),
-        sure=np.array([evidence.sure(each[each < fit_rows]) for each in rows], dtype=np.bool_),
-        risk=np.array([(evidence.wrong(each) + 0.5) / (len(each) + 1) for each in rows]),
-        saved=np.array([np.count_nonzero(~(growth.known[end] | spared)) for end in numbers]),
-    )
+def _likely(growth: Growth, evidence: Evidence, spared: Bools, delta: float) -> Integers:
+    """Return the ends that save questions and are expected to be right, those first that are so most likely.
+
+    Expected is the share of rows that the answer is wrong for, with Jeffreys' prior.
+    """
+    numbers = np.array(_saving(growth, spared), dtype=np.int64)
+    risk = np.array([(evidence.wrong(growth.rows[end]) + 0.5) / (len(growth.rows[end]) + 1) for end in numbers])
+    order = np.argsort(risk, kind="stable")
+    return numbers[order[risk[order] <= delta]]
 
 
 def _sample(fit: Rows, seed: int) -> Integers:
@@ -141,5 +137,5 @@ def _notes(questions: Questions, fit: Rows) -> tuple[str, ...]:
     if (fit.answers == fit.answers[:1]).all():
         return ("the model answers all fit rows alike",)
     if len(questions.nodes) == 1:
-        return ("no answer is sure before everything was asked",)
+        return ("no answer was shown to be sure before everything was asked",)
     return ()

@@ -12,8 +12,8 @@ from components.minimization.partitions import Floats, Partition
 from components.minimization.problem import Answers, agree
 from components.minimization.tree.boxes import Bools
 from components.minimization.tree.candidates import standing_for
-from components.minimization.tree.growth import Nodes
 from components.minimization.tree.pruning import Path
+from components.minimization.tree.ranks import Nodes
 from components.minimization.tree.sample import Sample
 
 
@@ -48,8 +48,9 @@ def finished(params: Tree, path: Path, steps: int) -> Generalizer:
     """Return the generaliser of a path after some steps, whole.
 
     The label of a cell is the model's most frequent answer (the first among equals), all outputs together; of a
-    regression the mean. A cell agrees where the model gives its label for most rows that hold the representative;
-    of a regression where the mean answer to them is within a standard deviation of the label.
+    regression the mean. A cell agrees where most of its rows keep the model's answer when they hold the
+    representative, each with its other columns as they are; of a regression where the mean answer to them is within a
+    standard deviation of the label.
 
     Parameters
     ----------
@@ -88,7 +89,8 @@ def _majorities(answers: Answers, now: Answers, cell: Nodes, cells: int) -> tupl
     order = np.lexsort((-pairs, times, pairs // count))
     last = np.searchsorted(pairs[order] // count, np.arange(cells), side="right") - 1
     labels = answers[first[order[last]]]
-    hits = np.bincount(cell, weights=agree(labels[cell], now), minlength=cells)
+    # by rows, not by the label: where columns that stay exact decide, a cell has no one answer
+    hits = np.bincount(cell, weights=agree(answers, now), minlength=cells)
     return labels.astype(np.float64), np.asarray(2 * hits > np.bincount(cell, minlength=cells))
 
 

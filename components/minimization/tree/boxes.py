@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from components.minimization.attributes import BELOW, Attribute
 from components.minimization.partitions import Floats, Partition, group_loss, interval_loss, trivial
-from components.minimization.tree.growth import Grown, Nodes
+from components.minimization.tree.growth import Grown
+from components.minimization.tree.ranks import Nodes
 
 Bools = npt.NDArray[np.bool_]
 

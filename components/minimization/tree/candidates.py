@@ -11,7 +11,7 @@ import numpy as np
 from components.minimization.attributes import BELOW, Attribute, Codes
 from components.minimization.partitions import DAY, Floats, Partition, middle, roundest
 from components.minimization.tree.boxes import Intervals, Sets
-from components.minimization.tree.growth import Nodes
+from components.minimization.tree.ranks import Nodes
 from schemas.dataset import TEMPORAL
 
 STEPS = 64

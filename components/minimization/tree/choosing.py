@@ -11,7 +11,8 @@ import numpy as np
 from components.minimization.partitions import Floats
 from components.minimization.tree.boxes import boxes
 from components.minimization.tree.candidates import offers
-from components.minimization.tree.growth import Grown, Nodes
+from components.minimization.tree.growth import Grown
+from components.minimization.tree.ranks import Nodes
 from components.minimization.tree.sample import Sample
 from components.minimization.tree.standing import Standing
 

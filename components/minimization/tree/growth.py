@@ -4,7 +4,7 @@ Numbers and ordered values are given to the tree as ranks, since its 32-bit floa
 numbers; other values as one indicator each, missing cells among them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,61 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.tree import DecisionTreeRegressor
 
-from components.minimization.attributes import Attribute, Codes
-from components.minimization.partitions import Floats, between
-
-Nodes = npt.NDArray[np.int64]
-"""Numbers of nodes."""
+from components.minimization.attributes import Attribute
+from components.minimization.partitions import Floats
+from components.minimization.tree.ranks import Nodes, Ranks
 
 NONE = -1
 """No child, or no split."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """The codes of rows as what a tree can split.
-
-    Parameters
-    ----------
-    attributes : tuple of Attribute
-    values : ndarray of float32, shape (rows, attributes)
-        Rank of a number or ordered code among those that occur; the code of a nominal one.
-    distinct : tuple of ndarray
-        Per attribute the codes that occur, ascending.
-    """
-
-    attributes: tuple[Attribute, ...]
-    values: npt.NDArray[np.float32]
-    distinct: tuple[Codes, ...]
-
-    @classmethod
-    def of(cls, attributes: tuple[Attribute, ...], codes: Mapping[str, Codes]) -> Self:
-        """Rank the codes of rows."""
-        rows = len(next(iter(codes.values())))
-        values = np.empty((rows, len(attributes)), dtype=np.float32)
-        distinct = []
-        for place, attribute in enumerate(attributes):
-            column = codes[attribute.name]
-            there, ranks = np.unique(column, return_inverse=True)
-            values[:, place] = column if attribute.kind == "nominal" else ranks
-            distinct.append(there)
-        return cls(attributes, values, tuple(distinct))
-
-    def features(self) -> tuple[npt.NDArray[np.float32], list[tuple[int, float | None]]]:
-        """Return what CART gets, shape (rows, features), and of each feature its attribute and the code it tells apart.
-
-        Two values need one indicator, and an attribute with a single one has nothing to split.
-        """
-        origins: list[tuple[int, float | None]] = []
-        for place, (attribute, there) in enumerate(zip(self.attributes, self.distinct, strict=True)):
-            if attribute.kind == "nominal":
-                origins += [(place, float(code)) for code in (there if len(there) > 2 else there[1:])]
-            elif len(there) > 1:
-                origins.append((place, None))
-        columns = np.empty((len(origins), len(self.values)), dtype=np.float32)  # in one piece, as CART reads them
-        for column, (place, code) in zip(columns, origins, strict=True):
-            column[:] = self.values[:, place] if code is None else self.values[:, place] == code
-        return columns.T, origins
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,36 +117,69 @@ def grow(
 ) -> tuple[Grown, Nodes]:
     """Grow a tree (CART, Breiman et al. 1984) that learns `targets`, and return it with the leaf of each row.
 
+    It is grown twice: free cuts first, which tell where cutting helps; then on cuts that are round and leave enough
+    rows between any two of them (see `Ranks.settled`), whichever branches they are in.
+
     Parameters
     ----------
     ranks : Ranks
         In an order that follows from what the rows are, so that sums, and with them the tree, do too.
     targets : ndarray, shape (rows, outputs)
     min_rows : int
-        Least rows in a leaf.
+        Least rows in a leaf, and between two cuts of an attribute.
     max_depth : int or None
     seed : int
         Decides between features that split equally well.
     """
-    features, origins = ranks.features()
-    if not origins or len(targets) < 2 * min_rows:
+
+    def fitted(places: Sequence[Nodes]) -> tuple[DecisionTreeRegressor | None, list[tuple[int, float | None]], Nodes]:
+        features, origins = ranks.features(places)
+        if not origins or len(targets) < 2 * min_rows:
+            return None, origins, np.zeros(len(targets), dtype=np.int64)
+        cart = DecisionTreeRegressor(min_samples_leaf=min_rows, max_depth=max_depth, random_state=seed)
+        cart.fit(features, targets)
+        return cart, origins, cart.apply(features).astype(np.int64)
+
+    places = ranks.places(min_rows)
+    cuts = [place.astype(np.float64) for place in places]
+    cart, origins, leaves = fitted(places)
+    if cart is not None:
+        for place, wanted in _wanted(cart.tree_, origins).items():
+            cuts[place] = ranks.settled(place, wanted, min_rows)
+            places[place] = np.searchsorted(ranks.distinct[place], cuts[place], side="right") - 1
+        cart, origins, leaves = fitted(places)
+    if cart is None:
         none, nan = np.full(1, NONE), np.full((2, 1), np.nan)
-        return Grown.of(ranks.attributes, (none, none), none, nan), np.zeros(len(targets), dtype=np.int64)
-    cart = DecisionTreeRegressor(min_samples_leaf=min_rows, max_depth=max_depth, random_state=seed)
-    cart.fit(features, targets)
-    return _read(ranks, cart.tree_, origins), cart.apply(features).astype(np.int64)
+        return Grown.of(ranks.attributes, (none, none), none, nan), leaves
+    return _read(ranks, cart.tree_, origins, places, cuts), leaves
 
 
-def _read(ranks: Ranks, cart: Any, origins: Sequence[tuple[int, float | None]]) -> Grown:
+def _wanted(cart: Any, origins: Sequence[tuple[int, float | None]]) -> dict[int, list[int]]:
+    """Return for each attribute that has ranks those after which a tree cuts, what lessens impurity most first."""
+    inner = np.flatnonzero(cart.children_left != NONE)
+    impurity = cart.impurity * cart.weighted_n_node_samples
+    gain = impurity[inner] - impurity[cart.children_left[inner]] - impurity[cart.children_right[inner]]
+    found = {}
+    for feature, (place, code) in enumerate(origins):
+        if code is None:
+            mine = cart.feature[inner] == feature
+            gains = np.bincount(cart.threshold[inner][mine].astype(np.int64), weights=gain[mine])
+            order = np.argsort(-np.round(gains, 9), kind="stable")
+            found[place] = [int(rank) for rank in order if gains[rank] > 0]
+    return found
+
+
+def _read(
+    ranks: Ranks,
+    cart: Any,
+    origins: Sequence[tuple[int, float | None]],
+    places: Sequence[Nodes],
+    cuts: Sequence[Floats],
+) -> Grown:
     children = cart.children_left.astype(np.int64), cart.children_right.astype(np.int64)
-    split, cuts = np.full(len(children[0]), NONE), np.full((2, len(children[0])), np.nan)
+    split, at = np.full(len(children[0]), NONE), np.full((2, len(children[0])), np.nan)
     for node in np.flatnonzero(children[0] != NONE):
         split[node], code = origins[cart.feature[node]]
         lower = int(cart.threshold[node])
-        if code is None:
-            known = ranks.distinct[split[node]]
-            cut = between(ranks.attributes[split[node]], float(known[lower]), float(known[lower + 1]))
-            cuts[:, node] = cut, lower
-        else:
-            cuts[:, node] = code
-    return Grown.of(ranks.attributes, children, split, cuts)
+        at[:, node] = (cuts[split[node]][lower], places[split[node]][lower]) if code is None else code
+    return Grown.of(ranks.attributes, children, split, at)

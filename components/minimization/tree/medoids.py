@@ -6,7 +6,8 @@ import numpy.typing as npt
 from components.classes.coding import combined
 from components.minimization.partitions import Floats
 from components.minimization.tree.choosing import upwards
-from components.minimization.tree.growth import NONE, Grown, Nodes
+from components.minimization.tree.growth import NONE, Grown
+from components.minimization.tree.ranks import Nodes
 from components.minimization.tree.sample import Sample
 from components.minimization.tree.standing import Standing
 

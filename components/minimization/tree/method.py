@@ -7,16 +7,16 @@ import pandas as pd
 
 from components.minimization import bounds, declarations
 from components.minimization.attributes import encoded
-from components.minimization.generalizer import Generalizer
 from components.minimization.problem import Problem, agreement, replaced
 from components.minimization.result import Found
 from components.minimization.tree.assembling import draft, exact, finished
 from components.minimization.tree.choosing import for_all, for_leaves, rounded
 from components.minimization.tree.giving_back import given_back
-from components.minimization.tree.growth import Grown, Nodes, grow
+from components.minimization.tree.growth import Grown, grow
 from components.minimization.tree.medoids import rows_for_all, rows_for_leaves
 from components.minimization.tree.pruning import Path, unpruned, weakest_links
 from components.minimization.tree.raising import raised
+from components.minimization.tree.ranks import Nodes
 from components.minimization.tree.sample import Sample, in_order
 from components.randomness import derived_seed
 
@@ -45,6 +45,7 @@ class Trials:
         self.codes = encoded(problem.attributes, problem.calibration.frame, defaults, params.outside)
         self.steps: list[dict[str, object]] = []
         self.agreement = np.nan
+        self._tried: list[tuple[Path, int, dict[str, object]]] = []
 
     def holds(self, path: Path, steps: int) -> bool:
         """Say whether the tree of a path may be pruned so far."""
@@ -54,13 +55,25 @@ class Trials:
         held = problem.assured(now)
         self.agreement = agreement(calibration.answers, now, regression=problem.regression)
         ncp = problem.privacy(generalizer.losses(self.codes))
-        self.steps.append(_step(len(self.steps), f"{int(path.cells(steps).sum())} cells", ncp=ncp, held=held))
-        self.steps[-1]["agreement"] = self.agreement
+        step = self._put_down(f"{int(path.cells(steps).sum())} cells")
+        step |= {"ncp": ncp, "agreement": self.agreement, "held": held}
+        self._tried.append((path, steps, step))
         return held
 
     def gave_back(self, attribute: str) -> None:
-        """Put down that an attribute stays exact."""
-        self.steps.append(_step(len(self.steps), "given back", attribute))
+        """Put down that an attribute stays exact; what was tried with it no longer counts."""
+        self._tried.clear()
+        self._put_down("given back", attribute)["taken"] = True
+
+    def take(self, path: Path, steps: int) -> None:
+        """Put down that the search ends here; a path that nothing was pruned on was tried first, as its leaves."""
+        tried = [step for one, many, step in self._tried if one is path and many == steps]
+        (tried[-1] if tried else self._tried[0][2])["taken"] = True
+
+    def _put_down(self, change: str, attribute: str | None = None) -> dict[str, object]:
+        step: dict[str, object] = {"step": len(self.steps), "attribute": attribute, "change": change}
+        self.steps.append(step | {"ncp": np.nan, "agreement": np.nan, "held": None, "taken": False})
+        return self.steps[-1]
 
 
 def search(params: declarations.Tree, problem: Problem) -> Found:
@@ -91,8 +104,9 @@ def search(params: declarations.Tree, problem: Problem) -> Found:
             path, steps = _furthest(trials, path, limit)
             if not by_rows:
                 path = _rounded(trials, path, steps)
+            trials.take(path, steps)
             found = finished(params, path, steps)
-            return Found(found, (*notes, *_kept_exact(trials), *_flagged(found)), pd.DataFrame(trials.steps))
+            return Found(found, (*notes, *_kept_exact(trials)), pd.DataFrame(trials.steps))
         # fit rows tell less error than fresh ones: it has to fall in proportion
         back = given_back(standing, finest.errors[0] * limit / max(1 - trials.agreement, limit, 1e-9))
         for attribute in back:
@@ -153,13 +167,6 @@ def _rounded(trials: Trials, path: Path, steps: int) -> Path:
     return rounder if trials.holds(rounder, steps) else path
 
 
-def _step(
-    number: int, change: str, attribute: str | None = None, *, ncp: float = np.nan, held: bool = True
-) -> dict[str, object]:
-    facts = {"step": number, "attribute": attribute, "change": change}
-    return facts | {"ncp": ncp, "agreement": np.nan, "taken": held}
-
-
 def _notes(problem: Problem) -> list[str]:
     answers = problem.fit.answers
     if problem.regression or not len(answers) or (answers != answers[0]).any():
@@ -169,11 +176,4 @@ def _notes(problem: Problem) -> list[str]:
 
 def _kept_exact(trials: Trials) -> list[str]:
     names = [repr(step["attribute"]) for step in trials.steps if step["attribute"] is not None]
-    return [f"without these as they are the target does not hold: {', '.join(names)}"] if names else []
-
-
-def _flagged(found: Generalizer) -> list[str]:
-    if found.use != "representatives" or found.cells is None or found.cells.agrees.all():
-        return []
-    flagged = int(np.count_nonzero(~found.cells.agrees))
-    return [f"for {flagged} of {len(found.cells)} cells the model gives another answer than the cell's label"]
+    return [f"the search left these as they are: {', '.join(names)}"] if names else []

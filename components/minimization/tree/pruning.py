@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from components.minimization.partitions import Floats
-from components.minimization.tree.growth import NONE, Nodes
+from components.minimization.tree.growth import NONE
+from components.minimization.tree.ranks import Nodes
 from components.minimization.tree.standing import Standing
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from components.minimization.partitions import Floats
-from components.minimization.tree.growth import NONE, Grown, Nodes
+from components.minimization.tree.growth import NONE, Grown
 from components.minimization.tree.pruning import Path, weakest_links
+from components.minimization.tree.ranks import Nodes
 from components.minimization.tree.standing import Standing, shares
 
 ROUNDS = 8

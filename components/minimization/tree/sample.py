@@ -13,7 +13,7 @@ from components.minimization.attributes import Attribute, Codes
 from components.minimization.partitions import Floats, Partition
 from components.minimization.problem import Answers, Problem, Rows, agree, replaced
 from components.minimization.tree.candidates import standing_for
-from components.minimization.tree.growth import Ranks
+from components.minimization.tree.ranks import Ranks
 from components.randomness import stream
 
 CHUNK = 2**16

@@ -7,7 +7,8 @@ import numpy as np
 
 from components.minimization.partitions import Floats
 from components.minimization.tree.boxes import Intervals, Sets, boxes
-from components.minimization.tree.growth import Grown, Nodes
+from components.minimization.tree.growth import Grown
+from components.minimization.tree.ranks import Nodes
 from components.minimization.tree.sample import Sample
 
 

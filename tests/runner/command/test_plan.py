@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from components.data import Header, Table, split
 from runner.plan import asked_k, check_level2, require_level2, train_rows
+from runner.plan_minimization import aim_of
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, GoalError
 
@@ -130,6 +131,15 @@ def test_rows_of_persons_are_left_for_the_run_to_count(mine: Any) -> None:
     names = (*NAMES, "who")
     assert check_level2(composed, Header(names, 120)) == []  # 119 of them could be held out
     assert places(composed, Header(names, 110)) == ["minimization.target"]
+
+
+def test_rows_of_persons_are_estimated_by_the_share_that_is_held_out(mine: Any) -> None:
+    mine.vary("target: cured", "  who: {dtype: text, role: identifier}\nsubject_id: who\ntarget: cured")
+    composed = mine.compose("model=tree", "minimization=tree", "minimization.target=0.95")
+    aim = str(aim_of(composed, 6000))
+    assert "of the test rows about 900 say where to stop and 900 judge, if each row is a person; agreement 0.95" in aim
+    assert "the run counts persons, and may find too few rows" in aim
+    assert "and 18 judge" in str(aim_of(composed, 120))  # too few, if each row is a person: the run will say
 
 
 @pytest.fixture
