@@ -210,7 +210,7 @@ def _worth(joined: Box, pair: Pair) -> float:
 def _majority(there: Answers, now: Answers) -> tuple[Floats, bool]:
     known, counts = np.unique(there, axis=0, return_counts=True)
     label = known[counts.argmax()]
-    return label.astype(np.float64), bool(2 * np.count_nonzero(agree(now, label)) > len(now))
+    return label.astype(np.float64), bool(2 * np.count_nonzero(agree(now, there)) > len(now))
 
 
 def _means(there: Answers, now: Answers) -> tuple[Floats, bool]:
