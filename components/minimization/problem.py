@@ -54,7 +54,8 @@ class Problem:
     fit : Rows
         What cuts, groups, representatives and the order of steps are learned from.
     calibration : Rows
-        What decides where a search stops, and nothing else: so that it tells of fresh rows.
+        What says which of the results of a search hold, and how far off those are that don't. It is looked at more than
+        once, so that what it tells is a little too good; the verdict is on rows that no search sees.
     report_rows : int
         Rows that the verdict will be judged on; the margin follows from it.
     target : float

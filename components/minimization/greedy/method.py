@@ -21,7 +21,7 @@ SLACK = 1.02
 def search(params: declarations.Greedy, problem: Problem) -> Found:
     """Look for the ranges and groups, and the cells within, that tell least and keep the target.
 
-    Fit rows choose every step; the calibration rows say which was the last that holds, and nothing else.
+    Fit rows choose every step; the calibration rows say which results hold, and of those the most private is taken.
 
     Parameters
     ----------
