@@ -44,7 +44,7 @@ class Found:
     steps : pandas.DataFrame
         What was tried, one step a row: ``step``, ``attribute``, ``change``, ``ncp`` (weighted mean over attributes),
         ``agreement`` (on the calibration rows, missing where it was not asked), ``taken`` (it is part of what was
-        found). Of a tree also ``held``: whether that agreement was enough.
+        found). Of a tree and of greedy also ``held``: whether that agreement was enough.
     """
 
     minimized: Minimized

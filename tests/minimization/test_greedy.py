@@ -308,3 +308,14 @@ def test_rows_come_in_canonical_order(two: Callable[..., Problem]) -> None:
     assert rows.frame.reset_index(drop=True).equals(
         rows.frame.sort_values(["a", "b"], kind="stable").reset_index(drop=True)
     )
+
+
+@pytest.mark.parametrize("use", ["ranges", "representatives"])
+def test_the_steps_taken_end_where_the_search_ends(two: Callable[..., Problem], use: Any) -> None:
+    """And what did not hold is never among them."""
+    problem = two()
+    result = search(declarations.Greedy(target=0.9, use=use), problem)
+    assert isinstance(result.minimized, Generalizer)
+    taken = result.steps[result.steps["taken"]]
+    assert not (taken["held"] == False).any()  # noqa: E712  # of what was not asked nothing is known
+    assert taken["ncp"].iloc[-1] == pytest.approx(problem.privacy(losses(problem, result.minimized)), abs=1e-9)

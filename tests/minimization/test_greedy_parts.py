@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from components.minimization.attributes import BELOW, Attribute, attributes_of
 from components.minimization.generalizer import Cells, Generalizer, Ranges
+from components.minimization.greedy import trials
 from components.minimization.greedy.cuts import Axis, finest, mean_answers, scaled
 from components.minimization.greedy.ladders import RUNGS, Effects, Rung, candidates, ladder
 from components.minimization.greedy.levels import levels_of
@@ -362,3 +363,15 @@ def test_cells_that_do_not_touch_stay_apart(celled: tuple[Generalizer, Trial]) -
         for box in boxes:
             held = np.flatnonzero(box.admitted["other"])
             assert (np.diff(held) == 1).all()
+
+
+@pytest.mark.parametrize("together", [1, 900, 2**16])
+def test_ways_to_fill_an_attribute_lose_the_same_asked_together_or_one_by_one(
+    celled: tuple[Generalizer, Trial], monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    _, fit = celled
+    monkeypatch.setattr(trials, "TOGETHER", together)
+    ways = np.random.default_rng(1).integers(0, 100, (5, len(fit.rows))).astype(np.float64)
+    each = [fit.lost({"it": way}) for way in ways]
+    assert 0 < np.mean(each) < 1
+    assert np.array_equal(fit.lost_each("it", ways), np.stack(each))

@@ -152,7 +152,8 @@ def test_a_constant_column_loses_nothing(people: People, people_schema: DatasetS
     assert losses(search(Tree(), problem), problem.calibration)["one"] == 0
 
 
-def test_a_column_needed_exactly_is_given_back_and_the_rest_still_generalised(problem_for: Make):
+def parity_problem(problem_for: Make) -> tuple[Problem, Ask]:
+    """Make one that needs a column exactly, and of another only which half."""
     random = np.random.default_rng(0)
     frame = pd.DataFrame({"fine": random.integers(0, 1000, 3000), "coarse": random.integers(0, 100, 3000)})
     schema = schema_of(
@@ -162,13 +163,26 @@ def test_a_column_needed_exactly_is_given_back_and_the_rest_still_generalised(pr
     def parity(rows: pd.DataFrame) -> Answers:
         return ((rows["fine"] % 2) ^ (rows["coarse"] > 50)).to_numpy(dtype=np.int64)[:, np.newaxis]
 
-    problem = problem_for(frame, schema, parity, columns=["fine", "coarse"], target=0.95)
+    return problem_for(frame, schema, parity, columns=["fine", "coarse"], target=0.95), parity
+
+
+def test_a_column_needed_exactly_is_given_back_and_the_rest_still_generalised(problem_for: Make):
+    problem, parity = parity_problem(problem_for)
     found = search(Tree(), problem)
     kept = losses(found, problem.calibration)
     assert kept["fine"] == 0
     assert kept["coarse"] > 0.3
-    assert agreed(found, frame, parity) > 0.95
+    assert agreed(found, problem.fit.frame, parity) > 0.95
     assert found.notes[0] == "the search left these as they are: 'fine'"
+
+
+def test_no_more_trees_are_grown_than_allowed(problem_for: Make):
+    problem, _ = parity_problem(problem_for)
+    assert search(Tree(), problem, growths=2).steps.equals(search(Tree(), problem).steps)
+    for growths in (0, 1):
+        found = search(Tree(), problem, growths=growths)
+        assert set(losses(found, problem.calibration).values()) == {0.0}
+        assert "nothing could be generalised" in found.notes[-1]
 
 
 def test_where_nothing_can_be_generalised_everything_stays_exact_and_a_note_says_so(problem_for: Make):

@@ -5,12 +5,11 @@ known, so that cells tell less for the same agreement. But a tree finds its cell
 on an attribute it hardly comes to do without it: that is what the joint search is good at.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-import pandas as pd
 
 from components.minimization import declarations
 from components.minimization.generalizer import Cells, Generalizer, Ranges
@@ -19,29 +18,44 @@ from components.minimization.greedy.judging import Judge
 from components.minimization.greedy.ladders import Rung
 from components.minimization.greedy.merging import Merging
 from components.minimization.greedy.trials import Trial
-from components.minimization.problem import Answers, Ask, Problem, replaced
+from components.minimization.problem import Rows, replaced
 from components.minimization.tree.method import search
 from components.randomness import derived_seed
 
-GROWTHS = 3
-"""Trees that are grown once the attributes to give up are known; each sees the attributes in other contexts."""
+ATTEMPTS = 3
+"""Times that cells are looked for."""
 
-TRIED = 3
-"""Attributes that are taken back, and that are given up on top, in a round."""
-
-NEAR = 0.8
-"""Share of the privacy of ranges that cells must reach for more of them to be tried."""
+GROWTHS = 2
+"""Most trees grown each time: where cells need more, attributes given back in between, ranges do as well."""
 
 Names = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Celled:
-    """A generaliser with cells, its weighted mean NCP on the fit rows, and what a reader should know."""
+    """Cells that were found.
 
+    Parameters
+    ----------
+    given_up : frozenset of str
+        Attributes that are not asked for.
+    generalizer : Generalizer or None
+    privacy : float
+        Weighted mean NCP on the fit rows.
+    notes : tuple of str
+        What a reader should know.
+    steps : tuple of dict
+        Their rows in the table of what was tried.
+    """
+
+    given_up: Names
     generalizer: Generalizer | None
     privacy: float
     notes: tuple[str, ...] = ()
+    steps: tuple[dict[str, object], ...] = ()
+
+
+NO_CELLS = Celled(frozenset(), None, -np.inf)
 
 
 @dataclass
@@ -61,20 +75,17 @@ class Cellular:
     judge: Judge
     fit: Trial
     alone: dict[str, Rung]
-    _found: dict[tuple[Names, int], Celled] = field(default_factory=dict)
 
-    def find(self, given_up: Names, growth: int = 0) -> Celled:
+    def find(self, given_up: Names, attempt: int) -> Celled:
         """Look for cells of the other attributes; of no privacy at all where they don't hold."""
-        if (given_up, growth) not in self._found:
-            problem = self.judge.problem
-            ranges = {name: self.alone[name].ranges for name in sorted(given_up)}
-            generalizer, notes = _grown(self.params, problem, ranges, growth)
-            privacy = problem.privacy(generalizer.losses(self.fit.rows.codes))
-            held, agreed = self.judge.asks(generalizer)
-            said = ", ".join(ranges)
-            self.judge.put_down(f"cells without {said}" if said else "cells", privacy, agreed, taken=held)
-            self._found[given_up, growth] = Celled(generalizer, privacy, notes) if held else Celled(None, -np.inf)
-        return self._found[given_up, growth]
+        problem = self.judge.problem
+        generalizer, notes = self._grown({name: self.alone[name].ranges for name in sorted(given_up)}, attempt)
+        privacy = problem.privacy(generalizer.losses(self.fit.rows.codes))
+        held, agreed = self.judge.asks(generalizer)
+        said = ", ".join(sorted(given_up))
+        step = self.judge.put_down(f"cells without {said}" if said else "cells", privacy, agreed, held=held)
+        whole = held and generalizer.cells is not None
+        return Celled(given_up, generalizer, privacy, notes, (step,)) if whole else NO_CELLS
 
     def joined(self, found: Celled) -> Celled:
         """Join cells as far as the target holds (see `merging`)."""
@@ -93,8 +104,8 @@ class Cellular:
             return found
         generalizer = merging.labelled(path[low])
         privacy = problem.privacy(generalizer.losses(self.fit.rows.codes))
-        self.judge.put_down(f"{len(path[0])} cells joined to {len(path[low])}", privacy, agreed, taken=True)
-        return replace(found, generalizer=generalizer, privacy=privacy)
+        step = self.judge.put_down(f"{len(path[0])} cells joined to {len(path[low])}", privacy, agreed, held=True)
+        return replace(found, generalizer=generalizer, privacy=privacy, steps=(*found.steps, step))
 
     @property
     def idle(self) -> Names:
@@ -102,94 +113,76 @@ class Cellular:
         idle = [name for name, rung in self.alone.items() if not rung.lost]
         return frozenset(idle[: len(self.alone) - 1])
 
-    def privacy(self, given_up: Names) -> float:
-        """Return the privacy that is reached without some attributes."""
-        return self.find(given_up).privacy
+    def _grown(self, given_up: Mapping[str, Ranges], attempt: int) -> tuple[Generalizer, tuple[str, ...]]:
+        """Return a generaliser with a tree's cells (see `tree.method.search`), and its notes.
 
-    def nearby(self, names: Names) -> Iterator[Names]:
-        """Yield attributes to give up: those given but for one, and with one more that alone keeps the target."""
-        dearest = sorted(names - self.idle, key=lambda name: -self.alone[name].lost)
-        yield from (names - {name} for name in dearest[:TRIED])
-        budget = 1 - self.judge.problem.target
-        kept = [name for name in self.alone if name not in names and self.alone[name].lost <= budget]
-        if len(names) + 1 < len(self.alone):
-            yield from (names | {name} for name in sorted(kept, key=lambda name: self.alone[name].lost)[:TRIED])
+        Each attempt draws other rows, in whose contexts the tree sees what attributes do.
+        """
+        params, problem = self.params, self.judge.problem
+        seed = derived_seed(problem.seed, "minimization-growths", round_number=attempt) if attempt else problem.seed
+        within = replace(
+            problem,
+            seed=seed,
+            attributes=tuple(each for each in problem.attributes if each.name not in given_up),
+            fit=_without(self.fit.rows, given_up),
+            calibration=_without(problem.calibration, given_up),
+        )
+        tree = declarations.Tree(target=problem.target, min_rows=params.min_rows, outside=params.outside)
+        result = search(tree, within, GROWTHS)
+        found = cast("Generalizer", result.minimized)
+        ranges = {each.attribute.name: each for each in found.ranges} | dict(given_up)
+        cells = found.cells
+        generalizer = replace(
+            found,
+            method="greedy",
+            ranges=tuple(ranges[each.name] for each in problem.attributes),
+            cells=None if cells is None else _widened(cells, given_up),
+        )
+        return generalizer, result.notes
 
 
-def in_cells(cellular: Cellular, path: Sequence[State], at_least: float) -> Celled:
+def in_cells(cellular: Cellular, path: Sequence[State], last: int) -> Celled:
     """Return the cells that tell least.
 
-    Attributes that lose nothing are given up, then others in the order in which they came to be asked for no more in
-    the joint search; then one is taken back, or another given up, as long as that gains privacy. At last more trees
-    are grown for the best of them, and cells are joined.
+    Attributes that lose nothing are given up in any case. Tried first is what the joint search gave up as far as it
+    held, then nothing else, then what it gave up elsewhere; with what does not hold that ends, and what was best is
+    tried once more.
 
     Parameters
     ----------
     cellular : Cellular
     path : sequence of State
         Of the joint search, also beyond what holds.
-    at_least : float
-        Privacy that is reached without cells: where they don't come near it, no more is tried.
+    last : int
+        Place of the last state that holds.
     """
-    best = cellular.idle
-    for given_up in _given_up(path):
-        names = given_up | cellular.idle
-        if len(names) < len(cellular.alone):
-            best = max(best, names, key=cellular.privacy)
-    if cellular.privacy(best) < NEAR * at_least:
-        return cellular.find(best)
-    for _ in range(cellular.params.back_steps):
-        found = max([best, *cellular.nearby(best)], key=cellular.privacy)
-        if found == best:
-            break
-        best = found
-    grown = [cellular.joined(cellular.find(best, growth)) for growth in range(GROWTHS)]
-    return max(grown, key=lambda each: each.privacy)
+    sets = _given_up(path, last, cellular.idle)
+    best = NO_CELLS
+    for attempt in range(ATTEMPTS):
+        found = cellular.find(sets.pop(0) if sets else best.given_up, attempt)
+        if found is NO_CELLS:
+            if best is NO_CELLS:
+                break
+            sets.clear()
+        best = max(best, found, key=lambda each: each.privacy)
+    return cellular.joined(best)
 
 
-def _given_up(path: Sequence[State]) -> Iterator[Names]:
-    """Yield the attributes that are not asked for in each state of a path."""
-    for state in path:
-        yield frozenset(name for name, rung in state.rungs.items() if rung.ranges.nothing)
+def _given_up(path: Sequence[State], last: int, idle: Names) -> list[Names]:
+    """Return sets of attributes to give up, the likeliest first; none of them is of all attributes."""
+    of_states = [frozenset(name for name, rung in state.rungs.items() if rung.ranges.nothing) for state in path]
+    order = [of_states[last], frozenset[str](), *of_states[last:], *reversed(of_states[:last])]
+    return [each for each in dict.fromkeys(each | idle for each in order) if len(each) < len(path[0].rungs)]
 
 
-def _grown(
-    params: declarations.Greedy, problem: Problem, given_up: Mapping[str, Ranges], growth: int
-) -> tuple[Generalizer, tuple[str, ...]]:
-    """Return a generaliser with a tree's cells (see `tree.method.search`), and its notes."""
-    asked = tuple(each for each in problem.attributes if each.name not in given_up)
-    seed = derived_seed(problem.seed, "minimization-growths", round_number=growth) if growth else problem.seed
-    within = replace(problem, attributes=asked, ask=_without(problem, given_up), seed=seed)
-    tree = declarations.Tree(target=problem.target, min_rows=params.min_rows, outside=params.outside)
-    result = search(tree, within)
-    found = cast("Generalizer", result.minimized)
-    ranges = {each.attribute.name: each for each in found.ranges} | dict(given_up)
-    cells = found.cells
-    generalizer = replace(
-        found,
-        method="greedy",
-        ranges=tuple(ranges[each.name] for each in problem.attributes),
-        cells=None if cells is None else _widened(cells, given_up),
-    )
-    return generalizer, result.notes
-
-
-def _without(problem: Problem, given_up: Mapping[str, Ranges]) -> Ask:
-    """Return the model as it answers when some attributes are not asked for."""
+def _without(rows: Rows, given_up: Mapping[str, Ranges]) -> Rows:
+    """Return rows as the model sees them when some attributes are not asked for; their answers stay the model's own."""
+    codes = {
+        name: np.full(len(rows), ranges.representatives[0]).astype(rows.codes[name].dtype)
+        for name, ranges in given_up.items()
+    }
     attributes = tuple(each.attribute for each in given_up.values())
-    if not attributes:
-        return problem.ask
-
-    def ask(frame: pd.DataFrame) -> Answers:
-        codes = {
-            each.name: np.full(len(frame), given_up[each.name].representatives[0]).astype(
-                np.int64 if each.kind == "nominal" else np.float64
-            )
-            for each in attributes
-        }
-        return problem.ask(replaced(frame, attributes, codes))
-
-    return ask
+    return replace(rows, frame=replaced(rows.frame, attributes, codes), codes=rows.codes | codes)
 
 
 def _widened(cells: Cells, given_up: Mapping[str, Ranges]) -> Cells:

@@ -53,14 +53,22 @@ class Judge:
         ranges = tuple(state.rungs[each.name].ranges for each in self.problem.attributes)
         return Generalizer("greedy", "ranges", ranges, outside=self.outside)
 
-    def put_down(self, change: str, ncp: float, agreed: float, *, taken: bool, attribute: str | None = None) -> None:
-        """Add a row to the table (see `result.Found`)."""
-        facts: dict[str, object] = {"step": len(self._steps), "attribute": attribute, "change": change, "ncp": ncp}
-        self._steps.append(facts | {"agreement": agreed, "taken": taken})
+    def put_down(
+        self, change: str, ncp: float, agreed: float, *, held: bool | None, attribute: str | None = None
+    ) -> dict[str, object]:
+        """Add a row to the table (see `result.Found`), not yet as taken, and return it."""
+        facts = {"step": len(self._steps), "attribute": attribute, "change": change, "ncp": ncp, "agreement": agreed}
+        self._steps.append({**facts, "held": held, "taken": False})
+        return self._steps[-1]
+
+    def take(self, rows: Sequence[dict[str, object]]) -> None:
+        """Let these rows of the table be what was taken, and no others."""
+        for row in self._steps:
+            row["taken"] = any(row is each for each in rows)
 
     def steps(self) -> pd.DataFrame:
         """Return the table of what was tried."""
-        return pd.DataFrame(self._steps, columns=["step", "attribute", "change", "ncp", "agreement", "taken"])
+        return pd.DataFrame(self._steps, columns=["step", "attribute", "change", "ncp", "agreement", "held", "taken"])
 
     def _holds(self, state: State) -> bool:
         if id(state) not in self._told:
@@ -70,11 +78,12 @@ class Judge:
     def _put_down(self, path: Sequence[State], last: int) -> None:
         weights = {each.name: self.problem.weight(each.name) for each in self.problem.attributes}
         for place, (before, state) in enumerate(pairwise(path), start=1):
-            agreed = self._told[id(state)][2] if id(state) in self._told else np.nan
+            _, held, agreed = self._told.get(id(state), (state, None, np.nan))
             for name, rung in state.rungs.items():
                 if rung is not before.rungs[name]:
                     change = f"{_said(before.rungs[name].ranges)} to {_said(rung.ranges)}"
-                    self.put_down(change, state.privacy(weights), agreed, taken=place <= last, attribute=name)
+                    row = self.put_down(change, state.privacy(weights), agreed, held=held, attribute=name)
+                    row["taken"] = place <= last
 
 
 def _said(ranges: Ranges) -> str:

@@ -127,6 +127,21 @@ class Groups:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a rung will be: its groups of parts, None for nothing collected, and its figures (see `Rung`)."""
+
+    groups: Groups | None
+    ncp: float
+    lost: float
+
+    @classmethod
+    def of(cls, effects: Effects, groups: Groups) -> "Draft":
+        """Return the draft of groups."""
+        lost = float(groups.open().min(axis=1).sum()) + effects.apart * effects.partition.missing_apart
+        return cls(groups, float(effects.ncp(groups.members).sum()), lost)
+
+
 def candidates(partition: Partition, codes: Codes) -> Floats:
     """Return codes of the domain that may stand for parts of a partition, ascending.
 
@@ -161,10 +176,9 @@ def ladder(effects: Effects, levels: Sequence[Partition] | None = None) -> tuple
     steps = _joining(effects) if levels is None else _climbing(effects, levels)
     everything = effects.lost.sum(axis=0)
     standing = float(effects.candidates[everything.argmin()])
-    rungs = [_rung(effects, groups, standing) for groups in steps]
-    whole = Ranges(attribute, Partition.whole(attribute), np.array([standing]), standing)
-    rungs.append(Rung(whole, float(not trivial(attribute)), float(everything.min())))
-    return tuple(_fewer(_worthwhile(rungs)))
+    drafts = [Draft.of(effects, groups) for groups in steps]
+    drafts.append(Draft(None, float(not trivial(attribute)), float(everything.min())))
+    return tuple(_rung(effects, draft, standing) for draft in _fewer(_worthwhile(drafts)))
 
 
 def _alone(partition: Partition) -> Flags:
@@ -208,39 +222,39 @@ def _climbing(effects: Effects, levels: Sequence[Partition]) -> Iterator[Groups]
         yield Groups.of(effects, np.unique(above[alone])[:, np.newaxis] == above)
 
 
-def _rung(effects: Effects, groups: Groups, standing: float) -> Rung:
-    """Return groups of parts as a rung."""
-    partition = effects.partition
+def _rung(effects: Effects, draft: Draft, standing: float) -> Rung:
+    """Return a draft as a rung; `standing` stands for nothing collected."""
+    partition, groups = effects.partition, draft.groups
     attribute = partition.attribute
+    if groups is None:
+        whole = Ranges(attribute, Partition.whole(attribute), np.array([standing]), standing)
+        return Rung(whole, draft.ncp, draft.lost)
     group = np.full(partition.size, len(groups.members), dtype=np.int64)  # what is in none: missing cells
     for number, members in enumerate(groups.members):
         group[members] = number
-    losses = groups.open()
-    codes = np.append(effects.candidates[losses.argmin(axis=1)], attribute.missing)
+    codes = np.append(effects.candidates[groups.open().argmin(axis=1)], attribute.missing)
     if partition.groups:
         of_value = group[list(partition.groups)].tolist()
         coarser, order = Partition(attribute, groups=numbered(of_value)), list(dict.fromkeys(of_value))
     else:
         ends = np.asarray(partition.cuts)[group[1:] != group[:-1]]
         coarser, order = Partition(attribute, cuts=tuple(ends.tolist())), list(dict.fromkeys(group.tolist()))
-    ranges = Ranges(attribute, coarser, codes[order], standing)
-    lost = float(losses.min(axis=1).sum()) + effects.apart * partition.missing_apart
-    return Rung(ranges, float(effects.ncp(groups.members).sum()), lost)
+    return Rung(Ranges(attribute, coarser, codes[order], standing), draft.ncp, draft.lost)
 
 
-def _worthwhile(rungs: list[Rung]) -> list[Rung]:
+def _worthwhile(drafts: list[Draft]) -> list[Draft]:
     """Return the rungs that lose less than all coarser ones, and gain something; the last one stays."""
-    kept = rungs[-1:]
-    for rung in reversed(rungs[:-1]):
-        if 0 < rung.ncp < kept[0].ncp and rung.lost < kept[0].lost:
-            kept.insert(0, rung)
+    kept = drafts[-1:]
+    for draft in reversed(drafts[:-1]):
+        if 0 < draft.ncp < kept[0].ncp and draft.lost < kept[0].lost:
+            kept.insert(0, draft)
     return kept
 
 
-def _fewer(rungs: list[Rung]) -> list[Rung]:
+def _fewer(drafts: list[Draft]) -> list[Draft]:
     """Return at most `RUNGS` rungs and the last, without those that are nearest their neighbours."""
-    kept = list(rungs)
+    kept = list(drafts)
     while len(kept) > RUNGS + 1:
-        ncp = np.array([0.0, *(rung.ncp for rung in kept)])
+        ncp = np.array([0.0, *(draft.ncp for draft in kept)])
         del kept[int((ncp[2:] - ncp[:-2]).argmin())]
     return kept

@@ -16,7 +16,7 @@ from components.randomness import stream
 LOOKED_AT = 5_000
 """Most rows that are looked at: a seeded sample of the fit rows."""
 
-NEIGHBOURS = 2
+NEIGHBOURS = 1
 """Where a part has many others, only these on each side are tried in its place, and what may stand for all."""
 
 MISSING = -1
@@ -62,8 +62,9 @@ class Looks:
         lost, apart = np.full((partition.size, len(offered)), np.inf), 0.0
         part = partition.parts(here)
         valued = np.append(offered, partition.attribute.missing).astype(here.dtype)
-        for asked in _questions(partition, offered, rows):
-            losses = within.lost({name: valued[asked][part]}) / len(part)
+        questions = list(_questions(partition, offered, rows))
+        answered = within.lost_each(name, valued[np.array(questions)][:, part]) / len(part)
+        for asked, losses in zip(questions, answered, strict=True):
             now = np.bincount(part, weights=losses, minlength=partition.size)
             known = asked != MISSING
             lost[known, asked[known]] = now[known]
@@ -97,5 +98,5 @@ def _questions(partition: Partition, offered: Floats, rows: Integers) -> Iterato
     for distance in range(-NEIGHBOURS, NEIGHBOURS + 1):
         yield np.clip(first + distance, 0, count - 1)
     own = np.where(first[owner] == np.arange(count), rows[owner], 0)
-    quarters = np.searchsorted(np.cumsum(own), np.array([0.25, 0.5, 0.75]) * own.sum())
-    yield from (np.full(partition.size, place) for place in sorted({0, *quarters.tolist(), count - 1}))
+    usual = int(np.searchsorted(np.cumsum(own), own.sum() / 2))
+    yield from (np.full(partition.size, place) for place in sorted({0, usual, count - 1}))

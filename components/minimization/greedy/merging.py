@@ -3,21 +3,20 @@
 A tree joins only what it has parted itself, but cells of different branches may lie side by side as well.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from components.minimization.generalizer import Cells, Generalizer, cell_loss
 from components.minimization.greedy.cuts import numbered
-from components.minimization.greedy.trials import Trial
+from components.minimization.greedy.trials import TOGETHER, Trial
 from components.minimization.partitions import Floats, Partition
 from components.minimization.problem import Answers, agree
 from components.minimization.tree.candidates import standing_for
 
-LEAST_GAIN = 1e-5
+LEAST_GAIN = 1e-4
 """Of the mean NCP: what gains less is not worth asking the model about."""
 
 Integers = npt.NDArray[np.int64]
@@ -34,8 +33,8 @@ class Box:
     values : dict of str to float
         Codes that stand for it.
     rows : ndarray of int64, shape (rows,)
-    told_less : float
-        Weighted NCP, summed up over the rows.
+    ncp : float
+        Weighted mean over all attributes.
     lost : float
         Agreement lost, summed up over the rows.
     """
@@ -43,11 +42,66 @@ class Box:
     admitted: dict[str, Flags]
     values: dict[str, float]
     rows: Integers
-    told_less: float
+    ncp: float
     lost: float
 
 
-Pair = tuple[Box, Box]
+@dataclass(frozen=True, slots=True, eq=False)
+class Joining:
+    """Two boxes, and the one that may take their place."""
+
+    first: Box
+    second: Box
+    joined: Box
+
+    @property
+    def gained(self) -> float:
+        """NCP gained, summed up over the rows."""
+        parts = self.first.ncp * len(self.first.rows) + self.second.ncp * len(self.second.rows)
+        return self.joined.ncp * len(self.joined.rows) - parts
+
+    @property
+    def lost(self) -> float:
+        """Agreement lost, summed up over the rows."""
+        return self.joined.lost - self.first.lost - self.second.lost
+
+    @property
+    def worth(self) -> float:
+        """NCP gained per agreement lost; a loss of nothing counts as one row."""
+        return self.gained / (max(self.lost, 0.0) + 1)
+
+
+@dataclass
+class Neighbours:
+    """Boxes by what they are in all attributes but one: those that meet there may be joined.
+
+    Parameters
+    ----------
+    nominal : mapping of str to bool
+        Whether the parts of an attribute have no order, so that any two may be one group.
+    """
+
+    nominal: Mapping[str, bool]
+    _alike: dict[tuple[str, bytes], list[Box]] = field(default_factory=dict)
+
+    def add(self, box: Box) -> Iterator[tuple[str, Box, Box]]:
+        """Take a box in, and yield each attribute and pair of boxes that it may be joined by."""
+        for name, key in self._keys(box):
+            group = self._alike.setdefault((name, key), [])
+            for other in group:
+                if self.nominal[name] or _touching(other.admitted[name], box.admitted[name]):
+                    yield name, other, box
+            group.append(box)
+
+    def remove(self, box: Box) -> None:
+        """Forget a box."""
+        for name, key in self._keys(box):
+            self._alike[name, key].remove(box)
+
+    def _keys(self, box: Box) -> Iterator[tuple[str, bytes]]:
+        tables = {name: table.tobytes() for name, table in box.admitted.items()}
+        for name in tables:
+            yield name, b"".join(table for each, table in tables.items() if each != name)
 
 
 @dataclass
@@ -68,23 +122,24 @@ class Merging:
     cells: Cells
     fit: Trial
     weights: Mapping[str, float]
-    _joined: dict[Pair, Box | None] = field(default_factory=dict)
 
     def path(self, budget: float) -> list[list[Box]]:
         """Return the boxes before and after each joining, as long as the agreement lost keeps the budget."""
+        neighbours = Neighbours({name: bool(self._partition(name).groups) for name in self.cells.admitted})
         path = [self._boxes()]
+        joinings = self._joinings([pair for box in path[0] for pair in neighbours.add(box)])
         while True:
-            boxes = path[-1]
-            room = budget * len(self.fit.rows) - sum(box.lost for box in boxes)
-            steps = [
-                (_worth(joined, pair), pair, joined)
-                for pair in self._pairs(boxes)
-                if (joined := self._join(pair)) is not None and joined.lost - pair[0].lost - pair[1].lost <= room
-            ]
+            room = budget * len(self.fit.rows) - sum(box.lost for box in path[-1])
+            steps = [each for each in joinings if each.lost <= room]
             if not steps:
                 return path
-            _, pair, joined = max(steps, key=lambda step: step[0])
-            path.append([*(box for box in boxes if box not in pair), joined])
+            step = max(steps, key=lambda each: each.worth)
+            gone = {step.first, step.second}
+            for box in gone:
+                neighbours.remove(box)
+            path.append([*(box for box in path[-1] if box not in gone), step.joined])
+            joinings = [each for each in joinings if not gone & {each.first, each.second}]
+            joinings += self._joinings(list(neighbours.add(step.joined)))
 
     def made(self, boxes: list[Box]) -> Generalizer:
         """Return the generaliser with boxes for cells, as far as a trial needs it: cells lack their labels."""
@@ -125,64 +180,59 @@ class Merging:
         codes = self.fit.rows.codes
         cell = self.cells.of(self.generalizer.parts(codes))
         lost = self.fit.lost(self.generalizer.recoded(codes))
+        told = [
+            self.weights[name] * cell_loss(self._partition(name), each) for name, each in self.cells.admitted.items()
+        ]
+        ncp = np.sum(told, axis=0) / sum(self.weights.values())
         found = []
         for number in range(len(self.cells)):
             rows = np.flatnonzero(cell == number)
             admitted = {name: table[number] for name, table in self.cells.admitted.items()}
             values = {name: float(standing[number]) for name, standing in self.cells.representatives.items()}
-            found.append(Box(admitted, values, rows, self._ncp(admitted) * len(rows), float(lost[rows].sum())))
+            found.append(Box(admitted, values, rows, float(ncp[number]), float(lost[rows].sum())))
         return found
 
-    def _pairs(self, boxes: list[Box]) -> Iterator[Pair]:
-        """Yield the boxes that differ in one attribute alone, and are one range of it, or any group, together."""
-        for name in self.cells.admitted:
-            alike: dict[bytes, list[Box]] = {}
-            for box in boxes:
-                rest = b"".join(table.tobytes() for each, table in box.admitted.items() if each != name)
-                alike.setdefault(rest, []).append(box)
-            for group in alike.values():
-                beside = sorted(group, key=lambda box: int(box.admitted[name].argmax()))
-                yield from combinations(beside, 2) if self._nominal(name) else filter(_touching(name), pairwise(beside))
+    def _joinings(self, pairs: Sequence[tuple[str, Box, Box]]) -> list[Joining]:
+        """Return what pairs of boxes become; those that gain too little are left out."""
+        drafts = [Joining(first, second, self._draft(name, first, second)) for name, first, second in pairs]
+        drafts = [each for each in drafts if each.gained >= LEAST_GAIN * len(self.fit.rows)]
+        found: list[Joining] = []
+        while len(found) < len(drafts):
+            sizes = np.cumsum([len(each.joined.rows) for each in drafts[len(found) :]])
+            together = max(int(np.searchsorted(sizes, TOGETHER, side="right")), 1)
+            found += self._asked(drafts[len(found) : len(found) + together])
+        return found
 
-    def _join(self, pair: Pair) -> Box | None:
-        """Return a pair as one box, what stands for one of them standing for both; None where it gains too little."""
-        if pair not in self._joined:
-            admitted = {name: table | pair[1].admitted[name] for name, table in pair[0].admitted.items()}
-            told_less = self._ncp(admitted) * sum(len(box.rows) for box in pair)
-            gained = told_less - pair[0].told_less - pair[1].told_less
-            worth = gained >= LEAST_GAIN * len(self.fit.rows)
-            self._joined[pair] = self._asked(pair, admitted, told_less) if worth else None
-        return self._joined[pair]
+    def _draft(self, name: str, first: Box, second: Box) -> Box:
+        """Return two boxes as one, as if nothing more were lost."""
+        admitted = {each: table | second.admitted[each] for each, table in first.admitted.items()}
+        before, after = cell_loss(self._partition(name), np.stack([first.admitted[name], admitted[name]]))
+        ncp = first.ncp + self.weights[name] * float(after - before) / sum(self.weights.values())
+        return Box(admitted, first.values, np.concatenate([second.rows, first.rows]), ncp, first.lost + second.lost)
 
-    def _asked(self, pair: Pair, admitted: dict[str, Flags], told_less: float) -> Box:
-        first, second = pair
-        rows = np.concatenate([second.rows, first.rows])
-        sizes = [len(second.rows), len(first.rows)]
+    def _asked(self, drafts: Sequence[Joining]) -> list[Joining]:
+        """Return the joinings with what they lose, what stands for one of the boxes standing for both."""
+        sizes = np.array([[len(each.second.rows), len(each.first.rows)] for each in drafts])
         codes = {
-            name: np.repeat([first.values[name], second.values[name]], sizes).astype(self.fit.rows.codes[name].dtype)
-            for name in admitted
+            name: np.repeat([box.values[name] for each in drafts for box in (each.first, each.second)], sizes.ravel())
+            for name in self.cells.admitted
         }
-        lost = self.fit.among(rows).lost(codes)
-        by_first, by_second = first.lost + lost[: sizes[0]].sum(), second.lost + lost[sizes[0] :].sum()
-        values = first.values if by_first <= by_second else second.values
-        return Box(admitted, values, np.sort(rows), told_less, float(min(by_first, by_second)))
-
-    def _ncp(self, admitted: dict[str, Flags]) -> float:
-        """Return the weighted mean NCP of a box."""
-        lost = sum(
-            self.weights[name] * float(cell_loss(self._partition(name), table[np.newaxis])[0])
-            for name, table in admitted.items()
-        )
-        return lost / sum(self.weights.values())
+        typed = {name: column.astype(self.fit.rows.codes[name].dtype) for name, column in codes.items()}
+        lost = self.fit.among(np.concatenate([each.joined.rows for each in drafts])).lost(typed)
+        parts = iter(np.split(lost, np.cumsum(sizes)[:-1]))
+        found = []
+        for each in drafts:
+            by_first, by_second = (box.lost + float(next(parts).sum()) for box in (each.first, each.second))
+            values = each.first.values if by_first <= by_second else each.second.values
+            joined = replace(each.joined, values=values, rows=np.sort(each.joined.rows), lost=min(by_first, by_second))
+            found.append(replace(each, joined=joined))
+        return found
 
     def _partition(self, name: str) -> Partition:
         found = {each.attribute.name: each.partition for each in self.generalizer.ranges}[name]
         if found is None:
             raise ValueError("an exact attribute has no cells")
         return found
-
-    def _nominal(self, name: str) -> bool:
-        return bool(self._partition(name).groups)
 
 
 def _needed(partition: Partition, admitted: Flags) -> tuple[Partition, Flags]:
@@ -197,14 +247,10 @@ def _needed(partition: Partition, admitted: Flags) -> tuple[Partition, Flags]:
     return Partition(partition.attribute, cuts=tuple(cuts.tolist())), admitted[:, ends]
 
 
-def _touching(name: str) -> Callable[[Pair], bool]:
-    """Return whether the second box of a pair begins where the first ends."""
-    return lambda pair: int(pair[0].admitted[name].nonzero()[0][-1]) + 1 == int(pair[1].admitted[name].argmax())
-
-
-def _worth(joined: Box, pair: Pair) -> float:
-    lost = max(joined.lost - pair[0].lost - pair[1].lost, 0.0)
-    return (joined.told_less - pair[0].told_less - pair[1].told_less) / (lost + 1)
+def _touching(one: Flags, other: Flags) -> bool:
+    """Tell whether two ranges lie side by side."""
+    ends = sorted((int(each.argmax()), int(each.nonzero()[0][-1])) for each in (one, other))
+    return ends[0][1] + 1 == ends[1][0]
 
 
 def _majority(there: Answers, now: Answers) -> tuple[Floats, bool]:

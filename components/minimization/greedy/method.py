@@ -17,6 +17,9 @@ SHARES = (0.75, 0.4)
 SLACK = 1.02
 """By how much a state may lose more than the present one on the fit rows, and be tried."""
 
+BACK = 4
+"""Most attributes that are taken back in a round."""
+
 
 def search(params: declarations.Greedy, problem: Problem) -> Found:
     """Look for the ranges and groups, and the cells within, that tell least and keep the target.
@@ -45,8 +48,9 @@ def search(params: declarations.Greedy, problem: Problem) -> Found:
     best, notes = path[last], _notes(problem)
     if params.use == "representatives" and not all(rung.ranges.nothing for rung in best.rungs.values()):
         cellular = Cellular(params, judge, joint.looks.fit, alone)
-        celled = in_cells(cellular, path, joint.privacy(best))
+        celled = in_cells(cellular, path, last)
         if celled.generalizer is not None and celled.privacy > joint.privacy(best):
+            judge.take(celled.steps)
             return Found(celled.generalizer, tuple(dict.fromkeys((*notes, *celled.notes))), judge.steps())
     if last + 1 < len(path):
         best = _filled(joint, judge, best, path[last + 1].lost)
@@ -66,10 +70,16 @@ def _filled(joint: Joint, judge: Judge, best: State, missed: float) -> State:
 
 
 def _stepped_back(joint: Joint, judge: Judge, best: State) -> State:
-    """Take each attribute in turn back to its exact values, and spend the agreement that frees on the others first."""
+    """Take attributes back to their exact values, and spend the agreement that frees on the others first.
+
+    Those are tried that free agreement at the least price in privacy.
+    """
+    prices = {}
     for name in joint.order:
-        if best.rungs[name].ranges.exact:
-            continue
+        back = joint.back(best, name)
+        if back.lost < best.lost:
+            prices[name] = (joint.privacy(best) - joint.privacy(back)) / (best.lost - back.lost)
+    for name in sorted(prices, key=lambda each: prices[each])[:BACK]:
         budget = best.lost * SLACK
         path = joint.climb(joint.back(best, name), budget, [each for each in joint.order if each != name])
         path += joint.climb(path[-1], budget)[1:]

@@ -10,7 +10,10 @@ from components.data.order import canonical_order
 from components.minimization.attributes import Attribute, Codes
 from components.minimization.generalizer import Ranges
 from components.minimization.partitions import Floats
-from components.minimization.problem import Ask, Problem, Rows, agree, replaced
+from components.minimization.problem import Answers, Ask, Problem, Rows, agree, replaced
+
+TOGETHER = 2**16
+"""Most rows of one question: a question costs as much as some thousands of rows, before the model sees any."""
 
 Places = npt.NDArray[np.int64]
 
@@ -54,7 +57,32 @@ class Trial:
         Its mean over the fit rows is 1 less the agreement: of classes it is 1 where an answer changes; of a regression
         the squared change by the variance of the output, as a mean over outputs.
         """
-        there, now = self.rows.answers, self.ask(replaced(self.rows.frame, self.attributes, codes))
+        return self._lost(self.rows.answers, self.ask(replaced(self.rows.frame, self.attributes, codes)))
+
+    def lost_each(self, name: str, codes: Codes) -> Floats:
+        """Return `lost` for each of several ways to fill one attribute, a few of them in one question to the model.
+
+        Parameters
+        ----------
+        name : str
+        codes : ndarray, shape (ways, rows)
+
+        Returns
+        -------
+        ndarray of float64, shape (ways, rows)
+        """
+        rows, found = np.arange(len(self.rows)), np.empty(codes.shape)
+        together = max(TOGETHER // max(len(rows), 1), 1)
+        for start in range(0, len(codes), together):
+            piece = codes[start : start + together]
+            frame = self.rows.frame.iloc[np.tile(rows, len(piece))]
+            now = self.ask(replaced(frame, self.attributes, {name: piece.ravel()}))
+            found[start : start + together] = self._lost(np.tile(self.rows.answers, (len(piece), 1)), now).reshape(
+                piece.shape
+            )
+        return found
+
+    def _lost(self, there: Answers, now: Answers) -> Floats:
         if self.spread is None:
             return (~agree(there, now)).astype(np.float64)
         errors = (now - there) ** 2

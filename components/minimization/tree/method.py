@@ -76,7 +76,7 @@ class Trials:
         return self.steps[-1]
 
 
-def search(params: declarations.Tree, problem: Problem) -> Found:
+def search(params: declarations.Tree, problem: Problem, growths: int | None = None) -> Found:
     """Look for the cells that tell least and keep the target.
 
     A tree learns the model's answers on the attributes, and each node gets what stands for it. Where not even all
@@ -87,6 +87,8 @@ def search(params: declarations.Tree, problem: Problem) -> Found:
     ----------
     params : declarations.Tree
     problem : Problem
+    growths : int, optional
+        Most trees that are grown: where attributes would have to be given back for more, nothing is generalised.
 
     Returns
     -------
@@ -96,7 +98,8 @@ def search(params: declarations.Tree, problem: Problem) -> Found:
     problem = replace(problem, calibration=in_order(problem.calibration))
     sample, limit, notes = Sample.of(problem), allowance(problem), _notes(problem)
     trials = Trials(params, problem, sample.defaults)
-    while sample.attributes:
+    while sample.attributes and growths != 0:
+        growths = None if growths is None else growths - 1
         standing = (rows_for_leaves if by_rows else for_leaves)(*_grown(params, sample))
         finest = unpruned(standing)
         if trials.holds(finest, 0):
