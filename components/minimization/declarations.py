@@ -1,8 +1,8 @@
 """Parameters of minimisation. Light on purpose: nothing but pydantic is imported."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from schemas.base import Text
 from schemas.declaration import Declaration
@@ -52,6 +52,11 @@ class Minimization(Declaration):
     outside: Literal["default", "refuse"] = Field(
         default="default", description="values outside the domain, and rows in no cell: get defaults, or are refused"
     )
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _several(cls, columns: Any) -> Any:
+        return [columns] if isinstance(columns, str) else columns
 
 
 class Targeted(Minimization):

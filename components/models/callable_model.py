@@ -7,12 +7,11 @@ from warnings import catch_warnings
 
 import pandas as pd
 
-from components.models import target as targets
-from components.models.callable_file import file_fault, function_of
+from components.models.callable_file import function_fault, function_of
 from components.models.callable_http import ScoringUrl, token_fault
 from components.models.declarations import CallableDeclaration
 from components.models.outputs import Outputs
-from components.models.trained_model import Answers, TrainedModel, answers_of
+from components.models.trained_model import Answers, TrainedModel, answers_of, target_faults
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, Fault, RunnerError
 
@@ -88,9 +87,10 @@ class CallableModel(TrainedModel):
 
 
 def check(params: CallableDeclaration, schema: DatasetSchema) -> list[Fault]:
-    """Return all that is wrong with a declaration: the target, the file, the token; nothing is run or asked."""
-    found = [None if params.path is None else file_fault(params.path), token_fault(params.token_variable)]
-    return [*targets.faults(schema), *(fault for fault in found if fault is not None)]
+    """Return all that is wrong with a declaration: target, file and function, token; nothing is run or asked."""
+    own = None if params.path is None else function_fault(params.path, params.function)
+    found = [own, token_fault(params.token_variable)]
+    return [*target_faults(schema), *(fault for fault in found if fault is not None)]
 
 
 def build(params: CallableDeclaration, schema: DatasetSchema, seed: int, *, learn: bool = False) -> CallableModel:  # noqa: ARG001  # as every model is made

@@ -251,6 +251,11 @@ class Predictions(ModelDeclaration):
         default=None, min_length=2, description="columns of the file with the probability of each class, in order"
     )
 
+    @field_validator("key", mode="before")
+    @classmethod
+    def _several(cls, key: Any) -> Any:
+        return [key] if isinstance(key, str) else key
+
     @model_validator(mode="after")
     def _told_once(self) -> Self:
         if (self.column is None) == (self.columns is None):

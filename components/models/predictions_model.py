@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -9,15 +10,16 @@ import numpy as np
 import pandas as pd
 
 from components.data.declarations import Csv, Parquet
+from components.data.headers import doubled, header_faults, tidied
 from components.data.reading import Reading, read
 from components.data.table import Table
-from components.models import target as targets
 from components.models.callable_file import file_fault
 from components.models.declarations import Predictions
 from components.models.known_rows import KnownRows
 from components.models.outputs import Answer, Outputs
 from components.models.target import Numbers, Target
-from components.models.trained_model import Answers, TrainedModel, answers_of, declared_target
+from components.models.trained_model import Answers, TrainedModel, answers_of, declared_target, target_faults
+from components.registry import load
 from schemas.dataset import Column, DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
 from schemas.wording import shown
@@ -112,15 +114,11 @@ class PredictionsModel(TrainedModel):
 
 
 def check(params: Predictions, schema: DatasetSchema) -> list[Fault]:
-    """Return all that is wrong with a declaration: target, key, number of columns, and the file's absence."""
-    wrong = targets.faults(schema)
-    if not wrong:
-        try:
-            wrong = _column_faults(params, declared_target(schema))
-        except ConfigurationError as error:
-            wrong = list(error.faults)
+    """Return all that is wrong with a declaration: target, key, number of columns, the file and its header."""
+    wrong = target_faults(schema) or _column_faults(params, declared_target(schema))
+    wrong += _key_faults(schema, params.key)
     missing = file_fault(params.path)
-    return [*wrong, *_key_faults(schema, params.key), *([missing] if missing else [])]
+    return [*wrong, missing] if missing else [*wrong, *_header_faults(params, schema)]
 
 
 def build(params: Predictions, schema: DatasetSchema, seed: int, *, learn: bool = False) -> PredictionsModel:  # noqa: ARG001  # as every model is made
@@ -135,7 +133,7 @@ def build(params: Predictions, schema: DatasetSchema, seed: int, *, learn: bool 
     """
     if wrong := check(params, schema):
         raise ConfigurationError(wrong)
-    names = params.columns or [params.column or ""]
+    names = _answers(params)
     reading = _read(params, schema, names)
     frame = reading.table.frame
     stored = [frame[name] for name in names]
@@ -144,6 +142,11 @@ def build(params: Predictions, schema: DatasetSchema, seed: int, *, learn: bool 
     made = PredictionsModel(frame, predictions, schema, key=params.key, outputs=outputs)
     made.inputs = reading.inputs
     return made
+
+
+def _answers(params: Predictions) -> list[str]:
+    """Return the columns of the file that hold predictions."""
+    return params.columns or [params.column or ""]
 
 
 def _key(schema: DatasetSchema, key: Sequence[str] | None) -> list[Column]:
@@ -166,6 +169,31 @@ def _column_faults(params: Predictions, target: Target) -> list[Fault]:
     return [Fault("model.columns", f"names {len(params.columns)} columns", allowed)]
 
 
+def _header_faults(params: Predictions, schema: DatasetSchema) -> list[Fault]:
+    """Return what the file's header lacks, or why the file has none; keys that the schema lacks are no matter here."""
+    features = schema.features if params.key is None else params.key
+    looked_up = {name: "model.key" for name in features if name in schema.names()}
+    place = "model.column" if params.columns is None else "model.columns"
+    looked_up |= dict.fromkeys(_answers(params), place)
+    source = _source(params)
+    try:
+        found = load(source.heading)(source, Path()).names
+    except DataError as error:
+        return [_mended(fault) for fault in error.faults]
+    names = tidied(found, trim=source.trim, normalize=source.normalize)
+    declared = [Column(name=name, dtype="text", role="insensitive") for name in looked_up]
+    wrong = header_faults(_alone(schema, declared), names, f"file '{params.path}'")
+    if wrong and len(names) == 1:  # delimited otherwise, if it is a header at all
+        return [_mended(fault) for fault in wrong]
+    faults = doubled(names)
+    for name, place in looked_up.items():
+        if name not in names:
+            near = next(iter(get_close_matches(name, [*names], n=1, cutoff=0.75)), None)
+            remedy = "name one that it has" if near is None else f"did you mean {shown(near)}?"
+            faults.append(Fault(place, f"file '{params.path}' has no column {shown(name)}", remedy=remedy))
+    return faults
+
+
 def _first(groups: Numbers, found: Answers) -> Numbers:
     """Return the first row of each group, having made sure that all its rows have the same predictions."""
     _, first, group = np.unique(groups, return_index=True, return_inverse=True)
@@ -184,17 +212,23 @@ def _read(params: Predictions, schema: DatasetSchema, names: Sequence[str]) -> R
         *(column.model_copy(update={"unique": False, "role": "insensitive"}) for column in _key(schema, params.key)),
         *(_of_prediction(name, params, schema) for name in names),
     ]
-    alone = {"target": None, "task": None, "subject_id": None, "client": None, "undeclared": "drop"}
-    told = schema.model_copy(
-        update={"columns": declared, **alone, "split": schema.split.model_copy(update={"stratify": False})}
-    )
-    with Path(params.path).open("rb") as file:
-        is_parquet = file.read(len(PARQUET)) == PARQUET
-    source = Parquet(path=params.path) if is_parquet else Csv(path=params.path)
     try:
-        return read(told, source, Path())
+        return read(_alone(schema, declared), _source(params), Path())
     except DataError as error:
         raise DataError([_mended(fault) for fault in error.faults]) from None
+
+
+def _alone(schema: DatasetSchema, declared: list[Column]) -> DatasetSchema:
+    """Return a schema of some columns and nothing else, with the missing markers of the table's own."""
+    alone = {"target": None, "task": None, "subject_id": None, "client": None, "undeclared": "drop"}
+    split = schema.split.model_copy(update={"stratify": False})
+    return schema.model_copy(update={"columns": declared, **alone, "split": split})
+
+
+def _source(params: Predictions) -> Csv | Parquet:
+    with Path(params.path).open("rb") as file:
+        is_parquet = file.read(len(PARQUET)) == PARQUET
+    return Parquet(path=params.path) if is_parquet else Csv(path=params.path)
 
 
 def _of_prediction(name: str, params: Predictions, schema: DatasetSchema) -> Column:

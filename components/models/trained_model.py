@@ -11,6 +11,7 @@ import pandas as pd
 
 from components.data.extract import InputFact
 from components.data.table import Table
+from components.models import target as targets
 from components.models.outputs import Answer, Outputs, answer, label_positions, plain
 from components.models.saved import DESCRIPTION, Description
 from components.models.target import Numbers, Scale, Target
@@ -196,6 +197,17 @@ def declared_target(schema: DatasetSchema) -> Target:
             f"set dataset.columns.{target.column}.{keys}",
         )
     )
+
+
+def target_faults(schema: DatasetSchema) -> list[Fault]:
+    """Return what makes a schema's target unfit for a model that comes trained: no task, or no declared classes."""
+    if wrong := targets.faults(schema):
+        return wrong
+    try:
+        declared_target(schema)
+    except ConfigurationError as error:
+        return list(error.faults)
+    return []
 
 
 def answers_of(raw: Any, form: Outputs, target: Target, *, rows: int, target_output: int = 0) -> Answers:

@@ -1,6 +1,7 @@
 """Functions as models: asked in the table's own values, judged by what they give, never trusted with the table."""
 
 import json
+import re
 import warnings
 from collections.abc import Callable
 from hashlib import sha256
@@ -274,8 +275,8 @@ def test_a_function_is_found_in_a_file_that_is_an_input_by_its_digest(patients: 
     [
         ("def other(frame): ...", r"model\.function: 'score\.py' has no function predict"),
         ("predict = 3", r"model\.function: 'score\.py' has no function predict"),
-        (f"raise KeyError('{CANARY}')", r"file 'score\.py': can't be run \(KeyError\)"),
-        ("import sys; sys.exit(3)", r"can't be run \(SystemExit\)"),
+        (f"predict = print; raise KeyError('{CANARY}')", r"file 'score\.py': can't be run \(KeyError\)"),
+        ("import sys; sys.exit(3); predict = print", r"can't be run \(SystemExit\)"),
         (f"def predict(frame)\n    {CANARY}", r"file 'score\.py', line 1: can't be run \(SyntaxError\)"),
     ],
 )
@@ -286,8 +287,51 @@ def test_a_file_that_gives_no_function_is_refused(patients: Patients, score: Pat
     assert CANARY not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("class Model:\n    def predict(self, frame): ...", r"model\.function: 'score\.py' has no function predict"),
+        (f"def predict(frame)\n    {CANARY}", r"file 'score\.py', line 1: can't be run \(SyntaxError\)"),
+        ("import numpy as predicts", r"model\.function: 'score\.py' has no function predict"),
+        ("print(predict)", r"model\.function: 'score\.py' has no function predict"),
+        ("\0", r"file 'score\.py': can't be run \((ValueError|SyntaxError)\)"),
+    ],
+)
+def test_what_a_file_does_not_define_is_told_without_running_it(
+    patients: Patients, score: Path, text: str, told: str
+) -> None:
+    score.write_text(f"raise SystemExit\n{text}" if "line 1" not in told else text)
+    (fault,) = check(CallableDeclaration(path="score.py"), patients().schema)
+    assert re.match(told, str(fault))
+    assert CANARY not in str(fault)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from elsewhere import score as predict",
+        "predict = lambda frame: frame",
+        "try:\n    import predict\nexcept ImportError:\n    pass",
+        "from elsewhere import *",
+        "globals()['predict'] = print",
+        "def make():\n    global predict\n    predict = print",
+        "def __getattr__(name):\n    return print",
+        "# -*- coding: latin-1 -*-\n# \xe9\ndef predict(frame): '\\d'",
+    ],
+)
+def test_whatever_may_define_the_function_passes_the_check(patients: Patients, score: Path, text: str) -> None:
+    score.write_bytes(text.encode("latin-1"))
+    assert check(CallableDeclaration(path="score.py"), patients().schema) == []
+
+
+def test_the_check_asks_for_declared_classes(schema_of: Schemas, score: Path) -> None:
+    schema = schema_of("outcome", values=None)
+    (fault,) = check(CallableDeclaration(path=score.name), schema)
+    assert fault.problem == "the target declares no classes"
+
+
 def test_an_absent_file_is_told_by_the_check_without_running_anything(patients: Patients, score: Path) -> None:
-    score.write_text("raise SystemExit")
+    score.write_text("raise SystemExit\ndef predict(frame): ...")
     assert check(CallableDeclaration(path="score.py"), patients().schema) == []
     (fault,) = check(CallableDeclaration(path="nosuch.py"), patients().schema)
     assert str(fault).startswith("file 'nosuch.py': not found; looked in")

@@ -190,6 +190,20 @@ def test_a_plan_neither_fits_nor_retrains_a_model_that_comes_trained(
     assert "comes trained" in " ".join(ended.out.split())
 
 
+def test_a_plan_tells_what_a_model_that_comes_trained_lacks(command: Do, toy_rows: Path, tmp_path: Path) -> None:
+    assert toy_rows.exists()
+    (tmp_path / "said.csv").write_text("ward,chance\na,yes\n")
+    ended = command("plan", "model=predictions", "model.path=said.csv", "model.key=sex", "model.column=said")
+    assert ended.code == 2
+    assert "model.column (model.column=said): file 'said.csv' has no column 'said'" in ended.err
+    assert "model.key (model.key=sex): file 'said.csv' has no column 'sex'" in ended.err
+    (tmp_path / "score.py").write_text("raise SystemExit\ndef score(frame): ...")
+    ended = command("plan", "model=callable", "model.path=score.py")
+    assert ended.code == 2
+    assert "'score.py' has no function predict" in ended.err
+    assert command("plan", "model=callable", "model.path=score.py", "model.function=score").code == 0
+
+
 @pytest.mark.parametrize(
     ("typed", "why"),
     [

@@ -80,6 +80,7 @@ def test_what_is_minimised_is_what_the_model_sees(mine: Any, columns: str, probl
     fault = mine.fault("minimization=tree", f"minimization.columns={columns}")
     assert (fault.place, fault.problem, fault.remedy) == ("minimization.columns", problem, remedy)
     mine.compose("minimization=tree", "minimization.columns=[age, ward]")
+    assert mine.compose("minimization=tree", "minimization.columns=age").config.minimization.columns == ["age"]
 
 
 HOT = "{dtype: integer, role: insensitive, min: 0, max: 1, group: %s}"
