@@ -20,6 +20,7 @@ STREAMS: tuple[str, ...] = (
     "minimization-importance",
     "minimization-growths",
     "minimization-personal",
+    "minimization-steadiness",
     "minimization-supplement",
     "minimization-swayed",
     "minimization-tree",

@@ -18,6 +18,7 @@ from components.minimization.necessity import necessity
 from components.minimization.personal.questions import Questions
 from components.minimization.problem import Answers, Problem, Rows, agree, agreement, replaced
 from components.minimization.result import Found, Minimized
+from components.minimization.steadiness import refuse_unsteady
 from components.minimization.subgroups import subgroups
 from components.models import Model, Target
 from components.randomness import stream
@@ -141,7 +142,7 @@ def minimise(
     Raises
     ------
     ConfigurationError
-        The schema leaves a domain open.
+        The schema leaves a domain open, or the model's answer to a row hangs on more than that row.
     DataError
         The rows don't fit the model or the schema.
     """
@@ -156,6 +157,8 @@ def minimise(
     if asked.model.known_only:
         asking = stand_in(asked, sides.fit, seed)
         notes = (*notes, _stood_in(asking, calibration, regression=schema.task == "regression"))
+    else:
+        refuse_unsteady(asked, fit, seed)
     problem = Problem(
         attributes,
         asking,

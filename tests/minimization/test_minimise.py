@@ -1,6 +1,7 @@
 """One minimisation from end to end, with a search of the test's own."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ from components.minimization.minimise import Outcome, judge, minimise
 from components.minimization.partitions import Partition, middle
 from components.minimization.problem import Problem
 from components.minimization.result import Found
-from components.models import Model, build, utility
+from components.models import CallableModel, Model, build, utility
 from components.models.declarations import Tree
 from schemas.dataset import DatasetSchema
-from schemas.faults import DataError, Fault
+from schemas.faults import ConfigurationError, DataError, Fault
 
 People = Callable[[int, int], pd.DataFrame]
 COLUMNS = ["age", "income", "region", "zip"]
@@ -229,6 +230,47 @@ def test_a_model_of_known_rows_is_asked_about_no_other(
     report = sides_of(parts).report.frame
     agreed = (found.told.predict(report) == stored.predict(report)).mean()
     assert found.verdict.agreement == agreed
+
+
+def _by_place(frame: pd.DataFrame) -> Any:
+    return np.where(np.arange(len(frame)) % 2, "ill", "well")
+
+
+def _by_label(frame: pd.DataFrame) -> Any:
+    return np.where(frame.index.to_numpy() % 2, "ill", "well")
+
+
+def _by_others(frame: pd.DataFrame) -> Any:
+    return np.where(frame["income"] > frame["income"].mean(), "ill", "well")
+
+
+def _by_chance(frame: pd.DataFrame) -> Any:
+    return np.random.default_rng().choice(["well", "ill"], len(frame))
+
+
+@pytest.mark.parametrize("function", [_by_place, _by_label, _by_others, _by_chance])
+def test_answers_that_hang_on_more_than_the_row_are_refused_by_count(
+    people_schema: DatasetSchema, parts: tuple[Table, Table], function: Callable[[pd.DataFrame], Any]
+) -> None:
+    asked = Asked(CallableModel(function, people_schema), people_schema)
+    told = r"^model: [1-9]\d* of 300 rows get another answer when they are asked about again in another order"
+    with pytest.raises(ConfigurationError, match=told):
+        outcome_of(asked, parts)
+    assert not SEEN  # nothing was searched
+
+
+@pytest.mark.parametrize(("scale", "refused"), [(0.0, False), (1e-6, False), (1e-2, True)])
+def test_numbers_may_differ_by_rounding_alone(
+    pricing: Asked, parts: tuple[Table, Table], scale: float, *, refused: bool
+) -> None:
+    def price(frame: pd.DataFrame) -> Any:
+        told = frame["age"].to_numpy(dtype=np.float64) - 50  # some are 0
+        return told + scale * told.std() * np.sin(np.arange(len(frame)))
+
+    asked = Asked(CallableModel(price, pricing.schema), pricing.schema)
+    params = Greedy(columns=["age"])
+    with pytest.raises(ConfigurationError, match="rows get another answer") if refused else nullcontext():
+        minimise(params, asked, sides_of(parts), 0.01, 0)
 
 
 def test_the_error_of_a_stand_in_is_not_told_as_need(
