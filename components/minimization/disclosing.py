@@ -4,15 +4,20 @@ from dataclasses import replace
 from math import floor, log10
 
 import numpy as np
+import numpy.typing as npt
 
+from components.classes.records import person_codes
 from components.minimization.declarations import Minimization
 from components.minimization.generalizer import Generalizer
-from components.minimization.problem import Answers
+from components.minimization.partitions import Parts
+from components.minimization.personal.questions import Questions
+from components.minimization.problem import Answers, Rows
 from components.minimization.result import Minimized
 from components.models import Target
+from schemas.dataset import DatasetSchema
 
 FEWEST = 5
-"""Fit rows behind a part, a cell or an answer: with fewer allowed, what is told of it may be a single person's."""
+"""Fit rows, or persons, behind a part, a cell or an answer: with fewer, what is told of it may be a single person's."""
 
 DIGITS = 2
 """Significant digits of the answers' standard deviation that the mean answer of a cell is told to."""
@@ -28,6 +33,49 @@ def why_raw(params: Minimization, minimized: Minimized, target: Target) -> tuple
         ),
     }
     return tuple(reason for reason, holds in reasons.items() if holds)
+
+
+def few_persons(minimized: Minimized, fit: Rows, schema: DatasetSchema) -> tuple[str, ...]:
+    """Return how many parts rest on too few persons, where persons have several rows; nothing where none does.
+
+    Searches count rows (``min_rows``), and a person with many rows may fill a range alone. So what they found is
+    counted again, by persons; what no fit row is in was learned from nobody.
+
+    Parameters
+    ----------
+    minimized : Minimized
+    fit : Rows
+        What it was learned from.
+    schema : DatasetSchema
+        Its ``subject_id`` names the person of a row; without one every row is a person, and ``min_rows`` says it all.
+    """
+    named = person_codes(fit.frame, schema)
+    if named is None:
+        return ()
+    behind = [count for places in _places(minimized, fit) for count in _persons(places, *named)]
+    few = sum(count < FEWEST for count in behind)
+    if not few:
+        return ()
+    return (f"{few} of {len(behind)} ranges, groups, cells and branches rest on fewer than {FEWEST} persons",)
+
+
+def _places(minimized: Minimized, fit: Rows) -> list[Parts]:
+    """Return the part of each row on each attribute, and its cell; or where the asking ends."""
+    if isinstance(minimized, Questions):
+        return [minimized.ends(fit.codes)]
+    if not isinstance(minimized, Generalizer):
+        return []
+    parts = minimized.parts(fit.codes)
+    cells = minimized.cells
+    return [*parts.values(), *([] if cells is None or not parts else [cells.of(parts)])]
+
+
+def _persons(places: Parts, persons: npt.NDArray[np.int64], count: int) -> list[int]:
+    """Return how many different persons are in each place that anybody is in; rows without a place are left aside."""
+    there = places >= 0
+    pairs = np.unique(places[there] * count + persons[there])
+    found: list[int] = np.unique(pairs // count, return_counts=True)[1].tolist()
+    return found
 
 
 def rounded(minimized: Minimized, answers: Answers) -> Minimized:

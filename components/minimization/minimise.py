@@ -11,7 +11,7 @@ from components.minimization.asking import Asked, Told, stand_in
 from components.minimization.attributes import Attribute, attributes_of
 from components.minimization.contract import to_contract
 from components.minimization.declarations import Minimization, Personal
-from components.minimization.disclosing import rounded, why_raw
+from components.minimization.disclosing import few_persons, rounded, why_raw
 from components.minimization.generalizer import Generalizer, Use
 from components.minimization.holdout import Sides
 from components.minimization.necessity import necessity
@@ -78,7 +78,7 @@ class Outcome:
     steps : pandas.DataFrame
         See `Found`.
     raw : tuple of str
-        Why the contract is of class raw (see `components.minimization.disclosing.why_raw`); empty: it may be released.
+        Why the contract is of class raw (see `components.minimization.disclosing`); empty: it may be released.
     notes : tuple of str
         What a reader should know, without cell values.
     """
@@ -204,7 +204,7 @@ def _judged(
         necessity=necessity(minimized, report.frame, asking, params.audit_rows, problem.seed),
         subgroups=subgroups(report.frame, schema, report.answers, now),
         steps=found.steps,
-        raw=why_raw(params, minimized, asking.model.target),
+        raw=(*why_raw(params, minimized, asking.model.target), *few_persons(minimized, problem.fit, schema)),
         notes=(*notes, *found.notes),
     )
 

@@ -4,11 +4,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from components.minimization.attributes import attributes_of
 from components.minimization.declarations import Greedy, Personal
-from components.minimization.disclosing import FEWEST, rounded, why_raw
-from components.minimization.generalizer import Generalizer
+from components.minimization.disclosing import FEWEST, few_persons, rounded, why_raw
+from components.minimization.generalizer import Cells, Generalizer, Ranges
+from components.minimization.partitions import Partition
+from components.minimization.personal.questions import NONE, Nodes, Questions
+from components.minimization.problem import Rows
+from components.minimization.result import Minimized
 from components.models import Target
 from schemas.dataset import DatasetSchema
 
@@ -37,6 +43,63 @@ def test_classes_and_domains_from_rows_are_raw_and_so_are_actual_rows(made: Gene
     first = replace(made.ranges[0], attribute=replace(made.ranges[0].attribute, learned=True))
     assert why_raw(Greedy(), replace(made, ranges=(first, *made.ranges[1:])), DECLARED) == (learned,)
     assert why_raw(Greedy(), replace(made, representative="row"), DECLARED) == ("representatives are actual rows",)
+
+
+def named(schema: DatasetSchema) -> DatasetSchema:
+    who = schema.columns[0].model_copy(update={"name": "who", "role": "identifier", "dtype": "text"})
+    return schema.model_copy(update={"columns": [*schema.columns, who], "subject_id": "who"})
+
+
+def rows_of(made: Minimized, frame: pd.DataFrame, who: list[str | None]) -> Rows:
+    told = frame.assign(who=pd.array(who, dtype="string"))
+    return Rows.of(told, np.zeros((len(told), 1)), made.attributes)
+
+
+def test_persons_are_counted_and_not_their_rows(
+    people_schema: DatasetSchema, people: Callable[[int, int], pd.DataFrame]
+) -> None:
+    (age,) = attributes_of(people_schema, ["age"])
+    ranges = Ranges(age, Partition(age, cuts=(30.5, 60.5)), np.array([24.0, 45.0, 75.0]), 45.0)
+    admitted = {"age": np.array([[True, True, False], [False, False, True]])}
+    cells = Cells(admitted, {"age": np.array([40.0, 75.0])}, np.array([True, True]), np.zeros((2, 1)))
+    made = Generalizer("made", "ranges", (ranges,))
+    ages = np.repeat([20, 45, 80], [40, 10, 10])
+    frame = people(60, 0).assign(age=ages)
+    alone = [f"p{number}" if age > 30 else "p" for number, age in enumerate(ages)]
+    told = "ranges, groups, cells and branches rest on fewer than 5 persons"
+    schema = named(people_schema)
+    assert few_persons(made, rows_of(made, frame, alone), schema) == (f"1 of 3 {told}",)
+    with_cells = replace(made, use="representatives", cells=cells)  # its first cell holds many persons
+    assert few_persons(with_cells, rows_of(made, frame, alone), schema) == (f"1 of 5 {told}",)
+    unnamed: list[str | None] = [None if age > 30 else f"p{number % 5}" for number, age in enumerate(ages)]
+    assert few_persons(with_cells, rows_of(made, frame, unnamed), schema) == (f"3 of 5 {told}",)  # no id: one person
+    five = [f"p{number % 5}" for number in range(60)]
+    assert few_persons(with_cells, rows_of(made, frame, five), schema) == ()
+    assert few_persons(made, rows_of(made, frame, alone), people_schema) == ()  # there every row is a person
+    young = frame.assign(age=20)  # two of the ranges are nobody's
+    assert few_persons(made, rows_of(made, young, ["p"] * 60), schema) == (f"1 of 1 {told}",)
+
+
+def test_persons_are_counted_where_the_asking_ends(
+    people_schema: DatasetSchema, people: Callable[[int, int], pd.DataFrame]
+) -> None:
+    (age,) = attributes_of(people_schema, ["age"])
+    nodes = Nodes(
+        attribute=np.array([0, NONE, NONE]),
+        cut=np.array([30.0, 0.0, 0.0]),
+        values=np.zeros((3, 0), dtype=bool),
+        missing_left=np.zeros(3, dtype=bool),
+        left=np.array([1, 1, 2]),
+        right=np.array([2, 1, 2]),
+        answer=np.array([NONE, 0, NONE]),
+    )
+    made = Questions((age,), nodes, np.zeros((1, 1)), {"age": 45.0})
+    ages = np.repeat([20, 80], [50, 10])
+    frame, schema = people(60, 0).assign(age=ages), named(people_schema)
+    alone = [f"p{number}" if age < 30 else "p" for number, age in enumerate(ages)]
+    (reason,) = few_persons(made, rows_of(made, frame, alone), schema)
+    assert reason.startswith("1 of 2 ranges")
+    assert few_persons(made, rows_of(made, frame, [f"p{number}" for number in range(60)]), schema) == ()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from components.data.table import Table
 from components.minimization import contract
 from components.minimization.asking import Asked, Told
 from components.minimization.bounds import lower_bound
-from components.minimization.declarations import Greedy, Personal
+from components.minimization.declarations import Greedy, Minimization, Personal
+from components.minimization.declarations import Tree as TreeSearch
 from components.minimization.generalizer import Cells, Generalizer, Ranges
 from components.minimization.holdout import Sides, hold_out
 from components.minimization.minimise import Outcome, judge, minimise
@@ -23,6 +24,7 @@ from components.minimization.problem import Problem
 from components.minimization.result import Found
 from components.models import CallableModel, Model, build, utility
 from components.models.declarations import Tree
+from components.registry import load
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
 
@@ -321,6 +323,32 @@ def test_persons_with_several_rows_are_told_of(
     params = Greedy(columns=COLUMNS)
     found = minimise(params, Asked(model, schema), hold_out(params, *named, seed=0), 0.5, 0)
     assert found.notes[0].startswith("the 200 report rows are of 100 persons, and the bound takes rows as independent")
+
+
+@pytest.mark.parametrize("method", [TreeSearch(), Greedy(), Personal()])
+def test_a_range_that_one_person_fills_makes_the_file_raw(
+    people_schema: DatasetSchema, people: People, monkeypatch: pytest.MonkeyPatch, method: Minimization
+) -> None:
+    """Above 60 the model goes by age alone, and all who are older are one person with many rows."""
+    monkeypatch.setattr("components.minimization.minimise.load", load)
+    who = people_schema.columns[0].model_copy(update={"name": "who", "role": "identifier", "dtype": "text"})
+    schema = people_schema.model_copy(update={"columns": [*people_schema.columns, who], "subject_id": "who"})
+
+    def rule(frame: pd.DataFrame) -> Any:
+        return np.where((frame["age"] > 60) | (frame["income"] > 40_000), "ill", "well")
+
+    asked = Asked(CallableModel(rule, schema), schema)
+    frame = people(2000, 3)
+    params = method.model_copy(update={"columns": ["age", "income"]})
+    raw = []
+    for several in (False, True):
+        ids = [f"p{0 if several and age > 60 else number}" for number, age in enumerate(frame["age"])]
+        told = frame.assign(who=pd.array(ids, dtype="string"))
+        train, test = Table(told.iloc[:1200], schema), Table(told.iloc[1200:], schema)
+        raw.append(minimise(params, asked, hold_out(params, train, test, seed=0), 0.8, 0).raw)
+    assert raw[0] == ()
+    assert len(raw[1]) == 1
+    assert "rest on fewer than 5 persons" in raw[1][0]
 
 
 def test_the_told_model_is_measured_as_any_other(asked: Asked, model: Model, parts: tuple[Table, Table]) -> None:
