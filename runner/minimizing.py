@@ -87,7 +87,7 @@ def minimization(job: Job, aim: Goal | Skipped, asked: Asked | None) -> Outcome 
         note.facts = {"met": outcome.verdict.met, **outcome.rows}
         job.record.note(
             minimization=section(config, outcome),
-            warnings=[*outcome.notes, *_classed(outcome)],
+            warnings=[*outcome.notes, *_unmatched(outcome), *_classed(outcome)],
             limits=list(LIMITS),
         )
         job.measured(minimization_metrics(outcome))
@@ -130,6 +130,16 @@ def _table(path: Callable[[str], Path], job: Job, name: str, table: pd.DataFrame
     table.to_csv(file, index=False, lineterminator="\n")
     job.record.output(file, release="internal", rows=len(table))
     return file
+
+
+def _unmatched(outcome: Outcome) -> list[str]:
+    """Say by count where cells get the model's answers wrong; which these are stands in the file."""
+    cells = outcome.contract.cells
+    count = sum(not cell.agrees for cell in cells)
+    if not count:
+        return []
+    which = f"in {count:,} of {len(cells):,} cells"
+    return [f"{which} most fit rows lose the model's answer when they get the cell's values"]
 
 
 def _classed(outcome: Outcome) -> list[str]:

@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from components.data import Table, split
 from components.minimization import Questions, load
 from components.minimization.declarations import STREAMS
 from components.minimization.holdout import hold_out
+from components.minimization.minimise import Outcome, minimise
 from components.models import load as load_model
 from components.registry import declaration
 from runner.compose import compose_run
@@ -249,6 +250,19 @@ def test_an_actual_row_as_representative_makes_what_is_asked_raw(runs: Runs) -> 
     listed = {entry["path"]: entry["release"] for entry in done.record["outputs"]}
     assert listed["minimization/generalizations.json"] == listed["minimization/ask.html"] == "raw"
     assert any("of class raw: representatives are actual rows" in text for text in done.record["warnings"])
+
+
+def test_cells_that_lose_the_answer_are_counted_in_the_record(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_two(*given: Any, **more: Any) -> Outcome:
+        found = minimise(*given, **more)
+        cells = [cell.model_copy(update={"agrees": place > 1}) for place, cell in enumerate(found.contract.cells)]
+        return replace(found, contract=found.contract.model_copy(update={"cells": cells}))
+
+    assert not any("lose the model's answer" in text for text in runs(*SMALL, "minimization=tree").record["warnings"])
+    monkeypatch.setattr("runner.minimizing.minimise", with_two)
+    done = runs(*SMALL, "minimization=tree", again="two")
+    (told,) = [text for text in done.record["warnings"] if "lose the model's answer" in text]
+    assert re.match(r"in 2 of \d+ cells most fit rows lose the model's answer", told)
 
 
 def test_a_goal_that_is_missed_keeps_what_was_reached(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
