@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.minimization.declarations import TARGETS
-from components.minimization.holdout import asked_target, expected_rows, least_report_rows
+from components.minimization.holdout import asked_target, expected_rows, least_calibration_rows, least_report_rows
 
 ABSENT = "none"
 
@@ -28,7 +28,8 @@ class Skipped:
 class Aim:
     """Rows of each side, the target, the fewest report rows that can show it, and whether it is an R2.
 
-    With `by_person` rows are parted by person, and those of each side are estimates.
+    With `by_person` rows are parted by person, and those of each side are estimates. With fewer than `enough`
+    calibration rows nobody's asking ends early (0: that is no question of this method).
     """
 
     fit: int
@@ -38,11 +39,12 @@ class Aim:
     least: int
     regression: bool
     by_person: bool = False
+    enough: int = 0
 
     def __str__(self) -> str:
         """Say it in words."""
         what = "R2" if self.regression else "agreement"
-        asked = f"{what} {self.target:g} asked, which {self.least:,} report rows or more can show"
+        asked = f"{what} {self.target:g} asked, which {self.least:,} report rows or more can show{self._early()}"
         parted = (
             f"on at most {self.fit:,} train rows; of the test rows about {self.calibration:,} say where to stop and "
             f"{self.report:,} judge"
@@ -50,6 +52,14 @@ class Aim:
         if not self.by_person:
             return f"{parted}; {asked}"
         return f"{parted}, if each row is a person; {asked}; the run counts persons, and may find too few rows"
+
+    def _early(self) -> str:
+        """Say what it takes for somebody not to be asked everything."""
+        if not self.enough:
+            return ""
+        few = self.calibration < self.enough
+        then = ", with fewer nobody's does" if few else ""
+        return f"; {self.enough:,} calibration rows or more can end somebody's asking early{then}"
 
 
 def passed_over(config: Any) -> Skipped | None:
@@ -95,4 +105,5 @@ def expected(config: Any, train: int, test: int, *, by_person: bool = False) -> 
     if target is None:
         return too_few(report, regression=regression)
     least = least_report_rows(target, regression=regression)
-    return Aim(fit, calibration, report, target, least, regression, by_person)
+    enough = least_calibration_rows(config.minimization, regression=regression)
+    return Aim(fit, calibration, report, target, least, regression, by_person, enough)

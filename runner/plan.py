@@ -38,7 +38,7 @@ def check_level2(composed: Composed, header: "Header") -> list[Fault]:
     Returns
     -------
     list of Fault
-        Of columns, of the estimator's parameters, and of k and minimisation's target against rows, in this order.
+        Of the model, of columns, and of k and minimisation against rows, in this order.
     """
     return [fault for _, faults in _level2(composed, header) for fault in faults]
 
@@ -69,12 +69,12 @@ def require_settings(composed: Composed, header: "Header") -> None:
 
 
 def _level2(composed: Composed, header: "Header") -> list[tuple[type[RunnerError], list[Fault]]]:
-    from runner.plan_minimization import absent_faults, target_faults
+    from runner.plan_minimization import absent_faults, row_faults
 
     return [
         (ConfigurationError, [*_estimator_faults(composed), *_key_faults(composed), *absent_faults(composed)]),
         (DataError, list(_column_faults(composed, header))),
-        (GoalError, [*_k_faults(composed, header), *target_faults(composed, header.rows)]),
+        (GoalError, [*_k_faults(composed, header), *row_faults(composed, header.rows)]),
     ]
 
 

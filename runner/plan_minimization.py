@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any
 
+from components.minimization.holdout import expected_rows, min_rows_fault
 from runner.aims import Aim, Skipped, expected
 from runner.compose import Composed
 from runner.plan import train_rows
@@ -22,20 +24,28 @@ def absent_faults(composed: Composed) -> Iterator[Fault]:
         )
 
 
-def target_faults(composed: Composed, rows: int) -> list[Fault]:
-    """Return the fault of an agreement that the report rows can't show, whatever is found.
+def row_faults(composed: Composed, rows: int) -> list[Fault]:
+    """Return what no rows of this number can reach: an agreement that is shown, and parts with so many fit rows.
 
-    Where rows are parted by person as many are taken as could be held out: the run counts them.
+    Where rows are parted by person as many are taken as could be on either side: the run counts them.
     """
     if rows == 0:
         return []
-    data = composed.config.dataset
+    config, data = composed.config, composed.config.dataset
+    params: Any = config.minimization
     train = train_rows(rows, data.split.test)
+    test = rows - train
+    if data.subject_id is not None:
+        train, test = rows - 1, rows - 1
+    faults: list[Fault] = []
     try:
-        expected(composed.config, train, rows - train if data.subject_id is None else rows - 1)
+        if isinstance(expected(config, train, test), Skipped):
+            return []
     except GoalError as error:
-        return [replace(fault, source=composed.sources.get(fault.place, "")) for fault in error.faults]
-    return []
+        faults += error.faults
+    if few := min_rows_fault(params, expected_rows(params, train, test)[0]):
+        faults.append(few)
+    return [replace(fault, source=composed.sources.get(fault.place, "")) for fault in faults]
 
 
 def aim_of(composed: Composed, rows: int) -> Aim | Skipped:

@@ -10,6 +10,7 @@ from components.data.splitting import split
 from components.data.table import Table
 from components.minimization import bounds
 from components.minimization.declarations import TARGETS, Minimization, Personal
+from components.minimization.personal.evidence import FEWEST
 from components.randomness import stream
 from schemas.dataset import SplitSettings
 from schemas.faults import Fault, GoalError
@@ -135,6 +136,30 @@ def asked_target(params: Minimization, report_rows: int, *, regression: bool) ->
 def least_report_rows(target: float, *, regression: bool) -> int:
     """Return the fewest report rows that can show a target."""
     return LEAST_RESAMPLED if regression else bounds.least_rows(target)
+
+
+def least_calibration_rows(params: Minimization, *, regression: bool) -> int:
+    """Return the fewest calibration rows with which a search can do anything; 0 where that is not known before.
+
+    Of `personal` it is known: with fewer no answer is shown to be sure before everything is asked.
+    """
+    if not isinstance(params, Personal):
+        return 0
+    return FEWEST if regression else bounds.least_rows(params.target)
+
+
+def min_rows_fault(params: Minimization, fit_rows: int) -> Fault | None:
+    """Say that no range, group or cell can rest on as many fit rows as are asked for."""
+    if params.min_rows <= fit_rows:
+        return None
+    return Fault(
+        "minimization.min_rows",
+        f"{params.min_rows:,} fit rows are asked for in every part, and there are {fit_rows:,}",
+        f"up to {fit_rows:,}",
+        "ask for fewer, or give more rows to search on (minimization.search_rows)"
+        if fit_rows == params.search_rows
+        else "ask for fewer",
+    )
 
 
 def _too_few(params: Minimization, target: float, report_rows: int, *, regression: bool) -> Fault:

@@ -114,6 +114,44 @@ def test_a_target_that_the_report_rows_can_not_show_is_a_goal_that_is_missed(min
     assert check_level2(composed, Header(NAMES, 394)) == []
 
 
+@pytest.mark.parametrize("method", ["tree", "greedy", "personal"])
+def test_more_rows_in_a_part_than_there_are_is_a_goal_that_is_missed(mine: Any, method: str) -> None:
+    composed = mine.compose("model=tree", f"minimization={method}", "minimization.min_rows=701")
+    (fault,) = check_level2(composed, Header(NAMES, 1000))
+    assert (fault.place, fault.source) == ("minimization.min_rows", "minimization.min_rows=701")
+    assert fault.problem == "701 fit rows are asked for in every part, and there are 700"
+    with pytest.raises(GoalError):
+        require_level2(composed, Header(NAMES, 1000))
+    assert check_level2(composed, Header(NAMES, 1001)) == []
+
+
+def test_the_rows_that_are_searched_on_bound_those_of_a_part(mine: Any) -> None:
+    typed = ("model=tree", "minimization=tree", "minimization.search_rows=100", "minimization.min_rows=101")
+    (fault,) = check_level2(mine.compose(*typed), Header(NAMES, 1000))
+    assert "minimization.search_rows" in fault.remedy
+    faults = check_level2(mine.compose(*typed, "minimization.target=0.999"), Header(NAMES, 1000))
+    assert [fault.place for fault in faults] == ["minimization.target", "minimization.min_rows"]
+    assert check_level2(mine.compose(*typed[:1], "minimization=none"), Header(NAMES, 1000)) == []
+
+
+def test_rows_of_a_part_are_left_for_the_run_to_count_where_rows_are_of_persons(mine: Any) -> None:
+    mine.vary("target: cured", "  who: {dtype: text, role: identifier}\nsubject_id: who\ntarget: cured")
+    composed = mine.compose("model=tree", "minimization=tree", "minimization.min_rows=701")
+    assert check_level2(composed, Header((*NAMES, "who"), 1000)) == []  # as many as 999 could be train rows
+    assert places(composed, Header((*NAMES, "who"), 701)) == ["minimization.min_rows"]
+
+
+def test_a_plan_says_what_it_takes_to_end_an_asking_early(mine: Any) -> None:
+    composed = mine.compose("model=tree", "minimization=personal")
+    assert str(aim_of(composed, 400)).endswith("; 59 calibration rows or more can end somebody's asking early")
+    stingy = mine.compose("model=tree", "minimization=personal", "minimization.calibration_share=0.4")
+    said = str(aim_of(stingy, 400))  # 48 calibration rows
+    assert said.endswith("can end somebody's asking early, with fewer nobody's does")
+    strict = mine.compose("model=tree", "minimization=personal", "minimization.delta=0.01")
+    assert "; 299 calibration rows or more" in str(aim_of(strict, 4000))
+    assert "early" not in str(aim_of(mine.compose("model=tree", "minimization=tree"), 400))
+
+
 def test_an_importance_by_a_library_that_is_absent_is_told_before_any_work(
     mine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
