@@ -30,12 +30,16 @@ def test_the_worked_example_runs(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     subprocess.run([sys.executable, "make_club.py"], cwd=tmp_path, check=True)
     commands = [text.replace("\\\n", "") for _, text in blocks("sh") if text.startswith("python")]
-    assert len(commands) == 2
+    told = []
     for command in commands:
         done = started(command, tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), command
-    assert "k            1 -> 10" in done.stdout
-    assert len(list((tmp_path / "outputs" / "club").glob("*/record.json"))) == 1
+        told.append(done.stdout)
+    plan, anonymised, asked = told
+    assert "fault found" in plan
+    assert "k            1 -> 10" in anonymised
+    assert re.search(r"asked .*agreement .* met", asked)
+    assert len(list((tmp_path / "outputs" / "club").glob("*/record.json"))) == 2
 
 
 def test_the_faults_are_told_as_shown(tmp_path: Path) -> None:
