@@ -1,10 +1,11 @@
 """What every stage of a run needs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from components.brought import Brought
 from components.data import InputFact
 from runner.compose import Composed
 from runner.recording import Run, StageNote
@@ -14,13 +15,14 @@ from schemas.tables import Metric
 
 @dataclass(frozen=True)
 class Job:
-    """The configuration, the record and the screen of a run, and what was measured and read so far."""
+    """The configuration, the record and the screen of a run, and what was measured, read and brought so far."""
 
     composed: Composed
     record: Run
     screen: Screen
     metrics: list[Metric] = field(default_factory=list)
     inputs: list[InputFact] = field(default_factory=list)
+    code: list[Brought] = field(default_factory=list)
 
     @property
     def config(self) -> Any:  # the sections' types are known by their registered names alone
@@ -46,6 +48,13 @@ class Job:
         if new:
             self.inputs.extend(new)
             self.record.note(dataset={"inputs": self.inputs})
+
+    def brought(self, code: Iterable[Brought]) -> None:
+        """Record code of others or of the user's, each piece once."""
+        new = [each for each in code if each not in self.code]
+        if new:
+            self.code.extend(new)
+            self.record.note(invocation={"plugins": [asdict(each) for each in self.code]})
 
     def skip(self, name: str, reason: str) -> None:
         """Show and record that a stage is not part of the run."""

@@ -26,6 +26,7 @@ def predicted(model: Model, table: Table) -> tuple[np.ndarray, str]:
 def fitted(job: Job, table: Table, schema: DatasetSchema | None = None) -> Model:
     """Fit the configured model; `schema` says what it sees where that is not the dataset's own."""
     made = build(job.config.model, schema or job.config.dataset, job.config.seed, learn=job.config.encoder.learn)
+    job.brought(getattr(made, "code", ()))
     model = made.fit(table)
     job.record.note(warnings=list(model.notes))
     job.read(list(getattr(model, "inputs", ())))

@@ -13,6 +13,7 @@ from components.anonymization import Given, Release, measure
 from components.anonymization.criteria.sensitive import table_counts
 from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.population import refuse_strangers
+from components.brought import component
 from components.data import Reading, Split, Table, header, read, split
 from components.minimization.asking import Asked
 from components.minimization.declarations import STREAMS as MINIMIZATION_STREAMS
@@ -83,6 +84,7 @@ def run_job(composed: Composed, sweep: Path, number: int) -> int:
 
 def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> int:
     config, hidden = composed.config, secrets(composed)
+    code = [component(entry) for entry in composed.plugins]
     sections = opening(
         seed=config.seed,
         dataset=config.dataset,
@@ -92,10 +94,7 @@ def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> in
         overrides=composed.overrides,
         choices=composed.choices,
         files=[(file.path, file.sha256) for file in composed.files],
-        plugins=[
-            {name: getattr(plugin, name) for name in ("kind", "name", "distribution", "version")}
-            for plugin in composed.plugins
-        ],
+        plugins=[asdict(each) for each in code],
         streams={purpose: derived_seed(config.seed, purpose) for purpose in _streams(config)},
     )
     with (
@@ -109,7 +108,7 @@ def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> in
         settings.write_text(yaml.safe_dump(masked, sort_keys=False, allow_unicode=True), encoding="utf-8")
         record.output(settings, release="internal")
         record.note(limits=list(NOT_CLAIMED))
-        lines = _flow(Job(composed, record, shown))
+        lines = _flow(Job(composed, record, shown, code=code))
     close(lines, workspace.final)
     return 0
 

@@ -63,7 +63,7 @@ def opening(  # noqa: PLR0913  # one argument a fact; all are needed from the st
     files : iterable of (path, sha256)
         Source files of the configuration.
     plugins : iterable of mappings
-        ``kind``, ``name``, ``distribution``, ``version`` of each component that came from elsewhere.
+        `components.brought.Brought`, as a mapping, of each component that came from elsewhere.
     streams : mapping
         Derived seed by purpose.
 

@@ -58,12 +58,14 @@ class ConfigFile(Contract):
 
 
 class Plugin(Contract):
-    """A component that another distribution brought."""
+    """Code that another distribution, or the user, brought."""
 
-    kind: str
-    name: str
-    distribution: str
+    kind: str = Field(description="kind of component, torch_module or callable")
+    name: str = Field(description="registered name, or that of the function")
+    distribution: str | None = Field(default=None, description="null: a file of the user's")
     version: str | None = None
+    module: str | None = Field(default=None, description="Python module, or the file's path as given")
+    sha256: Digest | None = Field(default=None, description="of the source file; null where there is none")
 
 
 class Invocation(Contract):
@@ -73,7 +75,7 @@ class Invocation(Contract):
     overrides: list[str] = Field(description="overrides as given, secrets masked")
     choices: dict[str, str] = Field(description="the chosen option of each group")
     files: list[ConfigFile] = Field(description="source files of the configuration")
-    plugins: list[Plugin] = Field(default=[], description="components of other distributions that were registered")
+    plugins: list[Plugin] = Field(default=[], description="code that is not ours: components, modules, functions")
 
 
 class Configuration(Contract):

@@ -7,6 +7,7 @@ from warnings import catch_warnings
 
 import pandas as pd
 
+from components.brought import Brought
 from components.models.callable_file import function_fault, function_of
 from components.models.callable_http import ScoringUrl, token_fault
 from components.models.declarations import CallableDeclaration
@@ -102,6 +103,7 @@ def build(params: CallableDeclaration, schema: DatasetSchema, seed: int, *, lear
         described = {"path": params.path, "function": params.function}
         made = CallableModel(function, schema, outputs=params.outputs, described=described)
         made.inputs = (fact,)
+        made.code = (Brought("callable", params.function, fact.uri, fact.sha256),)
         return made
     scorer = ScoringUrl(params.url, params.timeout_seconds, params.batch_size, params.retries, params.token_variable)
     parts = urlsplit(params.url)

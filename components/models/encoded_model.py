@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 
+from components.brought import Brought
 from components.data.encoding import Encoder
 from components.data.features import Features
 from components.data.table import Table
@@ -85,6 +86,11 @@ class EncodedModel:
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about the fit, without cell values."""
         return self.fitted.notes
+
+    @property
+    def code(self) -> tuple[Brought, ...]:
+        """Code behind the engine that is not ours."""
+        return getattr(self.engine, "code", ())
 
     def fit(self, table: Table) -> Self:
         """Learn from rows.

@@ -8,6 +8,7 @@ import torch
 from pydantic import Field, ValidationError
 from torch import nn
 
+from components.brought import Brought
 from components.data.features import Features
 from components.models import outputs, tensors
 from components.models import target as targets
@@ -104,6 +105,11 @@ class TorchEngine:
     def name(self) -> str:
         """Name of the architecture."""
         return self.architecture.name
+
+    @property
+    def code(self) -> tuple[Brought, ...]:
+        """Where the architecture comes from, if it is not ours."""
+        return self.architecture.code
 
     @property
     def holds_rows(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from components.brought import Brought, source_digest
 from components.registry import OURS
 from schemas.faults import ConfigurationError, Fault
 
@@ -80,6 +81,15 @@ class Architecture:
     maker: Callable[..., nn.Module]
     params: Mapping[str, Any] = field(default_factory=dict)
     distribution: str | None = None
+
+    @property
+    def code(self) -> tuple[Brought, ...]:
+        """Where the class comes from; nothing for the one that ships, and for what nobody registered."""
+        if self.distribution in {None, OURS}:
+            return ()
+        name, _, version = str(self.distribution).partition(" ")
+        module = self.maker.__module__
+        return (Brought("torch_module", self.name, module, source_digest(module), name, version or None),)
 
     def made(self, inputs: int, outputs: int) -> nn.Module:
         """Return a new network; ``ConfigurationError`` where it can't be made."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from components.brought import Brought
 from components.data.extract import InputFact
 from components.data.table import Table
 from components.models import target as targets
@@ -55,6 +56,8 @@ class TrainedModel(ABC):
     ----------
     inputs : tuple of InputFact
         Files that the answers come from, told by whoever read them; they are inputs of the run.
+    code : tuple of Brought
+        The code that answers, where it is the user's.
 
     Raises
     ------
@@ -67,12 +70,14 @@ class TrainedModel(ABC):
     framework: ClassVar[str]
     learned: ClassVar[tuple[str, ...]] = ()
     inputs: tuple[InputFact, ...]
+    code: tuple[Brought, ...]
 
     def __init__(self, schema: DatasetSchema, *, outputs: Outputs, target_output: int = 0) -> None:
         self.schema = schema
         self.form: Outputs = outputs
         self.target_output = target_output
         self.inputs = ()
+        self.code = ()
         self.target = declared_target(schema)
 
     @property
