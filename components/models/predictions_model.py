@@ -226,8 +226,11 @@ def _alone(schema: DatasetSchema, declared: list[Column]) -> DatasetSchema:
 
 
 def _source(params: Predictions) -> Csv | Parquet:
-    with Path(params.path).open("rb") as file:
-        is_parquet = file.read(len(PARQUET)) == PARQUET
+    try:
+        with Path(params.path).open("rb") as file:
+            is_parquet = file.read(len(PARQUET)) == PARQUET
+    except OSError:
+        is_parquet = False  # what is wrong is told when it is read
     return Parquet(path=params.path) if is_parquet else Csv(path=params.path)
 
 

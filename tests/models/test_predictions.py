@@ -218,6 +218,16 @@ def test_the_header_of_parquet_is_looked_at_too() -> None:
 
 
 @pytest.mark.usefixtures("stored")
+def test_a_file_that_may_not_be_read_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refused)
+    (fault,) = check(Predictions(path="stored.csv", column="guess"), SCHEMA)
+    assert "can't be read" in fault.problem
+
+
+@pytest.mark.usefixtures("stored")
 def test_a_single_key_may_be_named_without_a_list() -> None:
     params = Predictions.model_validate({"path": "stored.csv", "key": "id", "column": "guess"})
     assert params.key == ["id"]
