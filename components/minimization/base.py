@@ -191,6 +191,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         Parameters
         ----------
         X : DataFrame or array_like, shape (rows, columns)
+            A frame may lack columns that are not collected; they are there in what is returned.
 
         Returns
         -------
@@ -203,7 +204,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             A column is absent or of another kind; or what ``outside="refuse"`` refuses.
         """
         check_is_fitted(self)
-        frame = self._frame(X, reset=False)
+        frame = self._frame(self._completed(X), reset=False)
         new = self._generalizer().transform(frame)
         return new if isinstance(X, pd.DataFrame) else new.to_numpy(dtype=np.asarray(X).dtype)
 
@@ -274,6 +275,16 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         array = validate_data(self, X, reset=reset, **checks) if fitted else check_array(X, **checks)
         frame = pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
         return frame.infer_objects() if array.dtype == object else frame
+
+    def _completed(self, X: Table) -> Table:  # noqa: N803
+        """Return rows with the columns that are not collected where a frame has none, in the order of ``fit``."""
+        known = list(getattr(self, "feature_names_in_", ()))
+        if not isinstance(X, pd.DataFrame) or list(X.columns) == known:
+            return X
+        new = self._generalizer().completed(X)
+        # Columns in another order than at fit are scikit-learn's to refuse.
+        fits = set(new.columns) == set(known) and list(X.columns) == [name for name in known if name in X.columns]
+        return new[known] if fits else new
 
     def _sides(self, frame: pd.DataFrame, seed: int) -> tuple[Positions, Positions]:
         """Return the positions of rows to fit and to calibrate on, by what the rows are, in canonical order."""

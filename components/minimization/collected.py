@@ -11,7 +11,7 @@ from components.minimization.attributes import BELOW, Attribute
 from components.minimization.domains import YES_NO
 from components.minimization.generalizer import Ranges
 from components.minimization.partitions import Partition
-from components.minimization.wording import choices, question
+from components.minimization.wording import choices, listed, question
 from schemas.dataset import TEXT_LIKE, Column
 from schemas.generalizations import Collect, Collected, Value
 
@@ -19,7 +19,7 @@ from schemas.generalizations import Collect, Collected, Value
 def to_collected(ranges: Ranges, ncp: float) -> Collected:
     """Return what is collected of one attribute, as the contract says it; `ncp` is what that loses.
 
-    Groups come in the order of their first values in the domain.
+    Groups come in the order of their first values in the domain, and one that is called by what the others leave last.
     """
     ranges = _in_order(ranges)
     attribute, partition = ranges.attribute, ranges.partition
@@ -104,11 +104,11 @@ def codes_of(attribute: Attribute, values: Iterable[Value]) -> list[float]:
 
 
 def _in_order(ranges: Ranges) -> Ranges:
-    """Return the same with the parts of a nominal attribute numbered by their first values, missing cells' own last."""
+    """Return the same with the parts of a nominal attribute numbered as a form lists them, missing cells' own last."""
     partition = ranges.partition
     if partition is None or ranges.attribute.kind != "nominal":
         return ranges
-    parts = list(dict.fromkeys(partition.groups))
+    parts = [*listed(partition), *([partition.missing] if partition.missing_apart else [])]
     groups = tuple(parts.index(part) for part in partition.groups)
     return replace(ranges, partition=replace(partition, groups=groups), representatives=ranges.representatives[parts])
 

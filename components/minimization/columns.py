@@ -19,6 +19,9 @@ NEITHER = -1
 _INFERRED = {"number": {"integer", "floating", "mixed-integer-float"}, "boolean": {"boolean"}}
 """What pandas finds in a column of Python objects that may be read as numbers, or as booleans."""
 
+_PLAIN = {"integer": ("int64", "Int64"), "number": ("float64", "float64"), "boolean": ("bool", "boolean")}
+"""Dtype of columns without missing cells, and of nullable ones."""
+
 
 def unfit(column: Column, cells: pd.Series) -> str:
     """Return what the cells of a column should have been, or nothing where they can be read.
@@ -69,6 +72,19 @@ def hot(frame: pd.DataFrame) -> Integers:
     places[count == 0] = len(frame.columns)
     places[((cells != 0) & ~ones).any(axis=1)] = NEITHER
     return places
+
+
+def blank(column: Column, index: pd.Index) -> pd.Series:
+    """Return a column that holds nothing yet, in the dtype that tables of its schema have (see `components.data`)."""
+    if column.values is not None and column.dtype in {"category", "ordered"}:
+        dtype: Any = pd.CategoricalDtype(column.values, ordered=column.dtype == "ordered")
+    elif column.dtype in TEXT_LIKE:
+        dtype = "string"
+    elif column.dtype in TEMPORAL:
+        dtype = "datetime64[us]"
+    else:
+        dtype = _PLAIN[column.dtype][column.nullable]
+    return pd.Series(0 if dtype in {"bool", "int64"} else None, index=index, dtype=dtype)
 
 
 def moments_like(cells: pd.Series, numbers: Floats) -> pd.Series:

@@ -9,8 +9,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from components.minimization.attributes import Attribute, Codes, Outside, counted, encoded
+from components.minimization.completing import completed
+from components.minimization.forms import answered, read_form
 from components.minimization.partitions import Floats, Partition, Parts, group_loss, interval_loss, trivial
 from components.minimization.problem import Answers, Ask, replaced
+from components.models.interface import Model
 from schemas.faults import DataError, Fault
 
 Use = Literal["representatives", "ranges"]
@@ -135,20 +138,91 @@ class Generalizer:
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows with every attribute generalised; other columns, index, order and dtypes stay.
 
+        What is not collected may be absent, and is there in what is returned.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Values, as tables hold them. For the answers to a form see `from_form`.
+
         Raises
         ------
         DataError
-            A column is absent; or, with ``outside: refuse``, values outside the domain or rows in no cell.
+            A column that is collected is absent, or holds answers of a form in place of values; or, with
+            ``outside: refuse``, values outside the domain or rows in no cell.
         """
-        codes, strange = counted(self.attributes, frame, self._defaults, self.outside)
+        frame = self.completed(frame)
+        try:
+            codes, strange = counted(self.attributes, frame, self._defaults, self.outside)
+        except DataError:
+            self._refuse_answers(frame)
+            raise
+        if any(strange.values()):
+            self._refuse_answers(frame)
+        return self._generalised(frame, codes, strange)
+
+    def from_form(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return rows as the model is to see them, by the answers to a form.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            One column an attribute, under its name; of one-hot columns that is the group. Where ranges or groups are
+            collected it holds texts of ``choices`` in ``generalizations.json``; of all but numbers and booleans their
+            places there, from 0, will do. What is collected exactly is there as it is (a boolean may be ``yes`` or
+            ``no``), and what is not collected may be absent. Missing cells are answers that are not known.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of the attributes in the dtypes of the schema; all other columns stay.
+
+        Raises
+        ------
+        DataError
+            A column that is collected is absent; answers are none of the choices (told by count, whatever `outside`
+            says); or, with ``outside: refuse``, exact values outside the domain or rows in no cell.
+        """
+        collecting = [(each.attribute, each.partition) for each in self.ranges]
+        typed, answers = read_form(collecting, self.completed(frame), self._defaults)
+        exact = [each for each in self.attributes if each.name not in answers]
+        codes, strange = counted(exact, typed, self._defaults, self.outside)
+        return self._generalised(typed, codes | answers, strange)
+
+    def completed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return rows with the columns that are not collected, where `frame` has none."""
+        spare = [each.attribute.name for each in self.ranges if each.nothing]
+        return completed(frame, self.attributes, spare, self._defaults)
+
+    def _generalised(self, frame: pd.DataFrame, codes: dict[str, Codes], strange: Mapping[str, int]) -> pd.DataFrame:
         # What stays exact and is all in its domain is not written anew: huge numbers and nanoseconds stay whole.
-        kept = {each.attribute.name for each in self.ranges if each.exact and not strange[each.attribute.name]}
+        kept = {each.attribute.name for each in self.ranges if each.exact and strange.get(each.attribute.name) == 0}
         new = {name: cells for name, cells in self.recoded(codes).items() if name not in kept}
         return replaced(frame, self.attributes, new)
 
-    def answers(self, frame: pd.DataFrame, ask: Ask) -> Answers:
-        """Return what the model says of generalised rows, shape (rows, outputs)."""
-        return ask(self.transform(frame))
+    def _refuse_answers(self, frame: pd.DataFrame) -> None:
+        faults = answered([(each.attribute, each.partition) for each in self.ranges], frame)
+        if faults:
+            raise DataError(faults)
+
+    def answers(self, frame: pd.DataFrame, model: Ask | Model) -> Answers:
+        """Return what the model says of generalised rows.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            As `transform` takes it.
+        model : Model or callable
+            Either has ``predict``, such as what `components.models.load` returns, or gives answers, shape (rows,
+            outputs).
+
+        Returns
+        -------
+        ndarray
+            What the model returns.
+        """
+        new = self.transform(frame)
+        return model(new) if callable(model) else model.predict(new)
 
     def encode(self, frame: pd.DataFrame) -> dict[str, Codes]:
         """Return the codes of each attribute; `DataError` as for `transform`."""

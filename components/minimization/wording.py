@@ -12,6 +12,8 @@ LONG = 6
 """Most values of a group that are listed where it can be said by what it leaves, too."""
 
 UNKNOWN = "not known"
+OTHER = "any other"
+YES_OR_NO = ("no", "yes")
 
 
 def question(attribute: Attribute, partition: Partition | None) -> str:
@@ -50,6 +52,17 @@ def choices(attribute: Attribute, partition: Partition | None) -> list[str]:
         return [*texts, UNKNOWN]
     texts[partition.missing] += f" (or {UNKNOWN})"
     return texts
+
+
+def listed(partition: Partition) -> list[int]:
+    """Return the parts of a nominal attribute as a form lists them, none of missing cells alone.
+
+    They come in the order of their first values in the domain, what is called `OTHER` last.
+    """
+    members = _members(partition)
+    parts = [part for part in dict.fromkeys(partition.groups) if members[part]]
+    rest = _rest(members)
+    return [part for part in parts if part != rest] + [part for part in parts if part == rest]
 
 
 def interval(attribute: Attribute, start: float, end: float) -> str:
@@ -106,16 +119,28 @@ def _intervals(attribute: Attribute, partition: Partition) -> list[str]:
 
 
 def _groups(attribute: Attribute, partition: Partition) -> list[str]:
-    names = ("no", "yes") if _yes_no(attribute) else attribute.values
-    members: list[list[str]] = [[] for _ in range(partition.size)]
-    for name, part in zip(names, partition.groups, strict=False):
-        members[part].append(name)
-    largest = max(members, key=len)
+    names = YES_OR_NO if _yes_no(attribute) else attribute.values
+    members = _members(partition)
+    rest = _rest(members)
     return [
-        "any other" if each is largest and len(each) > LONG else " or ".join(each) or UNKNOWN
-        for each in members
-        if each or not partition.missing_apart
+        OTHER if part == rest else " or ".join(names[place] for place in places) or UNKNOWN
+        for part, places in enumerate(members)
+        if places or not partition.missing_apart
     ]
+
+
+def _members(partition: Partition) -> list[list[int]]:
+    """Return the places in the domain of each part's values."""
+    members: list[list[int]] = [[] for _ in range(partition.size)]
+    for place, part in enumerate(partition.groups[:-1]):
+        members[part].append(place)
+    return members
+
+
+def _rest(members: list[list[int]]) -> int | None:
+    """Return the part that is said by what the others leave: the largest one, where it is long."""
+    largest = max(range(len(members)), key=lambda part: len(members[part]))
+    return largest if len(members[largest]) > LONG else None
 
 
 def _from_to(first: str, last: str) -> str:
