@@ -2,14 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from components.minimization.attributes import BELOW, Attribute, Codes, Outside, encoded
+from components.minimization.completing import completed
 from components.minimization.partitions import trivial
+from components.minimization.personal.one_person import row_of
 from components.minimization.problem import Answers, Ask, replaced
+from components.models.interface import Model
+from schemas.faults import DataError, Fault
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -102,36 +107,107 @@ class Questions:
         """Return the number of the node where the asking ends, for each row."""
         nodes = self.nodes
         table = np.column_stack([np.asarray(codes[each.name], dtype=np.float64) for each in self.attributes])
-        nominal = np.array([each.kind == "nominal" for each in self.attributes])
         at = np.zeros(len(table), dtype=np.int64)
         rows = np.arange(len(table)) if nodes.attribute[0] != NONE else np.array([], dtype=np.int64)
         while len(rows):
-            node = at[rows]
-            asked = nodes.attribute[node]
-            code = table[rows, asked]
-            goes_left = np.where(code == BELOW, nodes.missing_left[node], code <= nodes.cut[node])
-            named = nominal[asked]
-            goes_left[named] = self._listed(node[named], asked[named], code[named].astype(np.int64))
-            at[rows] = np.where(goes_left, nodes.left[node], nodes.right[node])
+            at[rows] = self._follows(at[rows], table[rows, nodes.attribute[at[rows]]])
             rows = rows[nodes.attribute[at[rows]] != NONE]
         return at
 
-    def answers(self, frame: pd.DataFrame, ask: Ask) -> Answers:
-        """Return the answers that rows end with, shape (rows, outputs).
+    def answers(self, frame: pd.DataFrame, model: Ask | Model) -> Answers:
+        """Return the answers that rows end with.
 
         The model sees those rows alone of which everything is asked.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            What nobody is asked for may be absent.
+        model : Model or callable
+            The model that the questions were made for: either as `components.models.load` returns it, or what gives
+            its answers as numbers, shape (rows, outputs).
+
+        Returns
+        -------
+        ndarray
+            Values of the target, shape (rows,), as the model's ``predict`` returns them; of a callable its numbers,
+            shape (rows, outputs).
+
+        Raises
+        ------
+        DataError
+            As for `encode`.
         """
-        codes = self.encode(frame)
-        ends = self.ends(codes)
-        answer = self.nodes.answer[ends]
+        asked = {self.attributes[place].name for place in self.nodes.attribute[self.nodes.attribute != NONE]}
+        rows = completed(frame, self.attributes, set(self.spare) - asked, self.defaults)
+        codes = self.encode(rows)
+        answer = self.nodes.answer[self.ends(codes)]
+        labels, ask = (self.labels, model) if callable(model) else (_values(self.labels, model), model.predict)
         everything = np.flatnonzero(answer == NONE)
         if not len(everything):
-            return self.labels[answer]
-        told = ask(self.told(frame.iloc[everything], {name: cells[everything] for name, cells in codes.items()}))
-        found = np.empty((len(frame), told.shape[1]), dtype=np.result_type(self.labels, told))
+            return labels[answer]
+        told = ask(self.told(rows.iloc[everything], {name: cells[everything] for name, cells in codes.items()}))
+        found = np.empty((len(rows), *told.shape[1:]), dtype=np.result_type(labels, told))
         found[everything] = told
-        found[answer != NONE] = self.labels[answer[answer != NONE]]
+        found[answer != NONE] = labels[answer[answer != NONE]]
         return found
+
+    def to_ask(self, told: Mapping[str, Any]) -> list[str]:
+        """Return what a person is to be asked for next.
+
+        Parameters
+        ----------
+        told : mapping of str to any
+            By attribute, what the person told so far: a value as ``generalizations.json`` holds it (dates in ISO
+            8601, of one-hot columns the name of the one that is 1), None where it is not known.
+
+        Returns
+        -------
+        list of str
+            One attribute; where everything is asked all that is left, at once; nothing where the answer stands.
+
+        Raises
+        ------
+        DataError
+            A value is of another kind; or, with ``outside: refuse``, outside the domain.
+        """
+        end = self._reached(row_of(self.attributes, told, self.defaults, self.outside)[1])
+        if self.nodes.attribute[end] != NONE:
+            return [self.attributes[self.nodes.attribute[end]].name]
+        if self.nodes.answer[end] != NONE:
+            return []
+        return [each.name for each in self.attributes if each.name not in told and each.name not in self.spare]
+
+    def answer(self, told: Mapping[str, Any], model: Ask | Model) -> Any:
+        """Return the answer to one person, as `answers` does to rows.
+
+        Parameters
+        ----------
+        told : mapping of str to any
+            As for `to_ask`; also what the model knows anyway, by column.
+        model : Model or callable
+            As for `answers`.
+
+        Raises
+        ------
+        DataError
+            As for `to_ask`; or something is still to be asked.
+        """
+        left = self.to_ask(told)
+        if left:
+            raise DataError(
+                [Fault(f"column '{name}'", "was not told", "it is to be asked (see to_ask)") for name in left]
+            )
+        frame, codes = row_of(self.attributes, told, self.defaults, self.outside)
+        untold = [each.name for each in self.attributes if each.name not in codes]
+        return self.answers(completed(frame, self.attributes, untold, self.defaults), model)[0]
+
+    def _reached(self, codes: Mapping[str, Codes]) -> int:
+        """Return the number of the first node that asks for something that was not told, or ends the asking."""
+        nodes, at = self.nodes, 0
+        while nodes.attribute[at] != NONE and self.attributes[nodes.attribute[at]].name in codes:
+            at = int(self._follows(np.array([at]), codes[self.attributes[nodes.attribute[at]].name])[0])
+        return at
 
     def told(self, frame: pd.DataFrame, codes: Mapping[str, Codes]) -> pd.DataFrame:
         """Return rows as the model gets them where everything is asked."""
@@ -197,9 +273,24 @@ class Questions:
         needed = np.array([each.name not in self.spare for each in self.attributes])
         return np.where(everything[:, None] & (turns == 0) & needed, last, turns)
 
+    def _follows(self, node: Integers, code: Codes) -> Integers:
+        """Return the nodes that follow nodes which ask, by the codes of what they ask for."""
+        nodes = self.nodes
+        asked = nodes.attribute[node]
+        goes_left = np.where(code == BELOW, nodes.missing_left[node], code <= nodes.cut[node])
+        named = np.array([each.kind == "nominal" for each in self.attributes])[asked]
+        goes_left[named] = self._listed(node[named], asked[named], code[named].astype(np.int64))
+        followed: Integers = np.where(goes_left, nodes.left[node], nodes.right[node])
+        return followed
+
     def _listed(self, node: Integers, asked: Integers, place: Integers) -> Bools:
         """Say which values of nominal attributes go left; the place after the last is that of missing cells."""
         sizes = np.array([len(each.values) for each in self.attributes])
         missing = place == sizes[asked]
         listed: Bools = self.nodes.values[node, np.where(missing, 0, place)]
         return np.where(missing, self.nodes.missing_left[node], listed)
+
+
+def _values(labels: Answers, model: Model) -> Answers:
+    """Return answers that were found in numbers as values of the model's target, shape (labels,)."""
+    return model.target.decode(labels[:, 0])

@@ -1,0 +1,145 @@
+"""Questions asked of one person step by step, and answered by a model as it is loaded."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from components.data import Table
+from components.minimization import Questions
+from components.minimization.attributes import attributes_of
+from components.minimization.personal.questions import NONE, Nodes
+from components.models import Model, build, load
+from components.models.declarations import Forest
+from schemas.dataset import DatasetSchema
+from schemas.faults import DataError
+
+Frames = Callable[[int, int], pd.DataFrame]
+NAMES = ["age", "height", "region", "born", "house_own", "house_rent", "house_free"]
+
+
+@pytest.fixture(scope="module")
+def questions(people_schema: DatasetSchema) -> Questions:
+    """Return age first; who is old is ill, of whom is young region and house decide, or all but the height is asked."""
+    attributes = tuple(attributes_of(people_schema, NAMES))
+    age, region, house = (place for place, each in enumerate(attributes) if each.name in {"age", "region", "house"})
+    asked = np.array([age, region, NONE, house, NONE, NONE, NONE])
+    left, right = np.array([1, 3, 2, 5, 4, 5, 6]), np.array([2, 4, 2, 6, 4, 5, 6])
+    values = np.zeros((7, 4), dtype=bool)
+    values[1, [0, 1]] = values[3, 0] = True
+    nodes = Nodes(
+        asked, np.where(asked == age, 50.0, 0.0), values, np.ones(7, dtype=bool), left, right,
+        np.array([NONE, NONE, 1, NONE, 0, 0, NONE]),
+    )  # fmt: skip
+    defaults = {each.name: each.high if each.kind == "number" else 0.0 for each in attributes}
+    return Questions(attributes, nodes, np.array([[0], [1]]), defaults, spare=("height",))
+
+
+@pytest.fixture(scope="module")
+def model(people: Frames, people_schema: DatasetSchema, tmp_path_factory: pytest.TempPathFactory) -> Model:
+    folder = tmp_path_factory.mktemp("model")
+    build(Forest(), people_schema, 0).fit(Table(people(300, 1), people_schema)).save(folder)
+    return load(folder)
+
+
+def coded(model: Model) -> Callable[[pd.DataFrame], Any]:
+    return lambda rows: model.target.encode(pd.DataFrame({"outcome": model.predict(rows)}))[:, np.newaxis]
+
+
+def person(frame: pd.DataFrame, row: int) -> dict[str, Any]:
+    """Return what a person knows, as JSON holds it."""
+    cells = frame.iloc[row]
+    known = {name: None if pd.isna(cell) else cell for name, cell in cells.items()}
+    known["house"] = next(name for name in NAMES if name.startswith("house") and cells[name] == 1)
+    return known | {"born": known["born"] and known["born"].date().isoformat(), "age": int(cells["age"])}
+
+
+def test_a_loaded_model_gives_values_where_a_callable_gives_positions(
+    questions: Questions, model: Model, people: Frames
+) -> None:
+    frame = people(200, 2)
+    values, positions = questions.answers(frame, model), questions.answers(frame, coded(model))
+    assert values.shape == (200,)
+    assert positions.shape == (200, 1)
+    assert values.tolist() == model.target.decode(positions[:, 0]).tolist()
+    assert set(values) == {"well", "ill"}
+    old = frame[frame["age"] > 50]
+    assert set(questions.answers(old, model)) == {"ill"}
+
+
+def test_what_nobody_is_asked_for_may_be_absent(questions: Questions, model: Model, people: Frames) -> None:
+    frame = people(50, 3)
+    fewer = frame.drop(columns="height")
+    assert questions.answers(fewer, model).tolist() == questions.answers(frame, model).tolist()
+    with pytest.raises(DataError) as caught:
+        questions.answers(fewer.drop(columns=["age", "born"]), model)
+    assert [fault.place for fault in caught.value.faults] == ["column 'age'", "column 'born'"]
+
+
+def test_a_person_is_asked_step_by_step_for_no_more_than_is_needed(
+    questions: Questions, model: Model, people: Frames
+) -> None:
+    frame = people(80, 4)
+    asked = questions.asked(questions.encode(frame))
+    answers = questions.answers(frame, model)
+    names = [each.name for each in questions.attributes]
+    for row in range(len(frame)):
+        known, told, turns = person(frame, row), {}, []
+        while left := questions.to_ask(told):
+            assert not set(left) & set(told)
+            told |= {name: known[name] for name in left}
+            turns.append(left)
+        assert turns[0] == ["age"]
+        assert all(len(turn) == 1 for turn in turns[:-1])
+        assert set(told) == {name for name, needed in zip(names, asked[row], strict=True) if needed}
+        rest = {name: cell for name, cell in known.items() if name not in {*NAMES, *names}}
+        assert questions.answer(told | rest, model) == answers[row]
+
+
+def test_an_answer_that_does_not_stand_yet_is_refused_by_what_is_left(questions: Questions, model: Model) -> None:
+    with pytest.raises(DataError, match=r"column 'region': was not told"):
+        questions.answer({"age": 30}, model)
+    assert questions.answer({"age": 80}, model) == "ill"
+    assert questions.answer({"age": 80}, coded(model)).tolist() == [1]
+    assert questions.to_ask({"age": 30, "region": "north"}) == ["house"]
+    assert questions.to_ask({"age": 30, "region": None, "house": "house_rent"}) == ["born"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"age": "4711"}, {"age": [4711]}, {"born": "4711-99-01"}, {"born": 4711}, {"house": "4711"}, {"region": 4711}],
+)
+def test_what_is_no_value_is_refused_and_not_shown(questions: Questions, told: dict[str, Any]) -> None:
+    with pytest.raises(DataError) as caught:
+        questions.to_ask(told)
+    assert f"'{next(iter(told))}'" in str(caught.value)
+    assert "4711" not in str(caught.value)
+
+
+def test_values_outside_the_domain_count_as_defaults_or_are_refused(questions: Questions, model: Model) -> None:
+    assert questions.answer({"age": 999}, model) == "ill"
+    assert questions.to_ask({"age": 20, "region": "nowhere"}) == ["house"]  # as its first value
+    strict = Questions(
+        **{name: getattr(questions, name) for name in questions.__dataclass_fields__} | {"outside": "refuse"}
+    )
+    with pytest.raises(DataError, match="outside the domain"):
+        strict.to_ask({"age": 20, "region": "nowhere"})
+
+
+def test_files_of_a_run_answer_one_person(tmp_path: Path, questions: Questions) -> None:
+    from components.minimization import load as load_questions
+    from components.minimization import to_contract
+    from components.minimization.contract import write
+    from schemas.generalizations import Output
+
+    losses = dict.fromkeys((each.name for each in questions.attributes), 0.5)
+    path = tmp_path / "generalizations.json"
+    write(path, to_contract(questions, losses, None, [Output(name="outcome", classes=["well", "ill"])]))
+    loaded = load_questions(path)
+    assert isinstance(loaded, Questions)
+    assert loaded.to_ask({}) == ["age"]
+    assert loaded.to_ask({"age": 30, "region": "west"}) == []
+    assert loaded.to_ask({"age": 30, "region": "south", "house": "house_free"}) == ["born"]
