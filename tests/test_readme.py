@@ -42,6 +42,17 @@ def test_the_worked_example_runs(tmp_path: Path) -> None:
     assert len(list((tmp_path / "outputs" / "club").glob("*/record.json"))) == 2
 
 
+def test_one_person_is_asked_as_shown(tmp_path: Path) -> None:
+    """The program is run as it stands there, on a smaller run than the one it is shown with."""
+    ((_, program),) = (block for block in blocks("python") if block[0] == "ask_one.py")
+    (shown,) = re.findall(r"`(python -m runner [^`]*minimization=personal)` one person", README)
+    done = started(f"{shown} dataset.source.rows=1500 model=tree", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert said.stderr == ""
+    assert re.fullmatch(r"(\d|1[0-4]) asked, readmitted: (yes|no)\n", said.stdout)
+
+
 def test_the_faults_are_told_as_shown(tmp_path: Path) -> None:
     (shown,) = (text for _, text in blocks("text") if text.startswith("$"))
     command, _, told = shown.removeprefix("$ ").partition("\n")

@@ -62,7 +62,7 @@ def read_form(
             faults.append(Fault(_place(attribute), problem))
             continue
         else:
-            codes[attribute.name], unknown = _understood(attribute, partition, frame[attribute.name])
+            codes[attribute.name], unknown = understood(attribute, partition, frame[attribute.name])
             if unknown:
                 faults.append(_unknown(attribute, partition, unknown, len(frame)))
         emptied.append(attribute)
@@ -93,7 +93,7 @@ def _in_words(attribute: Attribute, frame: pd.DataFrame) -> bool:
     return there and _texts(frame[attribute.name])
 
 
-def _understood(attribute: Attribute, partition: Partition | None, cells: pd.Series) -> tuple[Codes, int]:
+def understood(attribute: Attribute, partition: Partition | None, cells: pd.Series) -> tuple[Codes, int]:
     """Return the code of each answer, and how many answers are none; a missing cell is one that is not known."""
     texts, codes = _answers(attribute, partition)
     names = pd.Series(np.arange(len(texts)), index=texts, dtype=np.int64)

@@ -1,6 +1,7 @@
 """Questions asked of one person step by step, and answered by a model as it is loaded."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,16 @@ import pandas as pd
 import pytest
 
 from components.data import Table
-from components.minimization import Questions
+from components.minimization import Questions, to_contract
+from components.minimization import load as load_questions
 from components.minimization.attributes import attributes_of
+from components.minimization.contract import write
 from components.minimization.personal.questions import NONE, Nodes
 from components.models import Model, build, load
 from components.models.declarations import Forest
 from schemas.dataset import DatasetSchema
 from schemas.faults import DataError
+from schemas.generalizations import Output
 
 Frames = Callable[[int, int], pd.DataFrame]
 NAMES = ["age", "height", "region", "born", "house_own", "house_rent", "house_free"]
@@ -119,22 +123,33 @@ def test_what_is_no_value_is_refused_and_not_shown(questions: Questions, told: d
     assert "4711" not in str(caught.value)
 
 
+def test_the_words_of_a_form_will_do_where_parts_are_collected(questions: Questions, model: Model) -> None:
+    """Where nobody is asked everything, of each attribute that is collected which its questions tell apart."""
+    never = np.where(questions.nodes.attribute == NONE, 0, NONE)
+    short = replace(questions, nodes=replace(questions.nodes, answer=never))
+    losses = dict.fromkeys((each.name for each in short.attributes), 0.5)
+    contract = {each.name: each.choices for each in to_contract(short, losses).attributes}
+    assert contract["age"] == ["up to 50", "51 and more"]
+    assert contract["region"] == ["north or south", "west or <0 DM"]
+    for text, age in zip(contract["age"], (50, 51), strict=True):
+        assert short.to_ask({"age": text}) == short.to_ask({"age": age})
+    assert short.to_ask({"age": "up to 50", "region": "north or south"}) == ["house"]
+    assert short.to_ask({"age": "up to 50", "region": "west or <0 DM"}) == []
+    assert short.answer({"age": "51 and more"}, model) == "well"
+    for told in ({"age": "up to 60"}, {"age": 40, "region": "west or south"}):
+        with pytest.raises(DataError, match=r"no value of its kind|numbers are minimised"):
+            short.to_ask(told)
+
+
 def test_values_outside_the_domain_count_as_defaults_or_are_refused(questions: Questions, model: Model) -> None:
     assert questions.answer({"age": 999}, model) == "ill"
     assert questions.to_ask({"age": 20, "region": "nowhere"}) == ["house"]  # as its first value
-    strict = Questions(
-        **{name: getattr(questions, name) for name in questions.__dataclass_fields__} | {"outside": "refuse"}
-    )
+    strict = replace(questions, outside="refuse")
     with pytest.raises(DataError, match="outside the domain"):
         strict.to_ask({"age": 20, "region": "nowhere"})
 
 
 def test_files_of_a_run_answer_one_person(tmp_path: Path, questions: Questions) -> None:
-    from components.minimization import load as load_questions
-    from components.minimization import to_contract
-    from components.minimization.contract import write
-    from schemas.generalizations import Output
-
     losses = dict.fromkeys((each.name for each in questions.attributes), 0.5)
     path = tmp_path / "generalizations.json"
     write(path, to_contract(questions, losses, None, [Output(name="outcome", classes=["well", "ill"])]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from components.minimization.attributes import BELOW, Attribute, Codes, Outside, encoded
 from components.minimization.completing import completed
-from components.minimization.partitions import trivial
+from components.minimization.partitions import Partition, trivial
 from components.minimization.personal.one_person import row_of
 from components.minimization.problem import Answers, Ask, replaced
 from components.models.interface import Model
@@ -159,7 +160,8 @@ class Questions:
         ----------
         told : mapping of str to any
             By attribute, what the person told so far: a value as ``generalizations.json`` holds it (dates in ISO
-            8601, of one-hot columns the name of the one that is 1), None where it is not known.
+            8601, of one-hot columns the name of the one that is 1), the text of one of its ``choices`` there, or None
+            where it is not known.
 
         Returns
         -------
@@ -171,7 +173,7 @@ class Questions:
         DataError
             A value is of another kind; or, with ``outside: refuse``, outside the domain.
         """
-        end = self._reached(row_of(self.attributes, told, self.defaults, self.outside)[1])
+        end = self._reached(row_of(self._collecting, told, self.defaults, self.outside)[1])
         if self.nodes.attribute[end] != NONE:
             return [self.attributes[self.nodes.attribute[end]].name]
         if self.nodes.answer[end] != NONE:
@@ -198,9 +200,15 @@ class Questions:
             raise DataError(
                 [Fault(f"column '{name}'", "was not told", "it is to be asked (see to_ask)") for name in left]
             )
-        frame, codes = row_of(self.attributes, told, self.defaults, self.outside)
+        frame, codes = row_of(self._collecting, told, self.defaults, self.outside)
         untold = [each.name for each in self.attributes if each.name not in codes]
         return self.answers(completed(frame, self.attributes, untold, self.defaults), model)[0]
+
+    @cached_property
+    def _collecting(self) -> list[tuple[Attribute, Partition | None]]:
+        from components.minimization.question_nodes import asked_for  # it is made of what stands here
+
+        return [(each.attribute, each.partition) for each in asked_for(self)]
 
     def _reached(self, codes: Mapping[str, Codes]) -> int:
         """Return the number of the first node that asks for something that was not told, or ends the asking."""
