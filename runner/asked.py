@@ -8,7 +8,8 @@ from components.minimization.minimise import Outcome, mean_loss
 from schemas.generalizations import Collected
 from schemas.tables import Metric
 
-KINDS = ("exact", "ranges", "groups", "nothing")
+KINDS = {"exact": "exact", "ranges": "in ranges", "groups": "in groups", "nothing": "not asked"}
+"""What is collected of so many columns, in words."""
 
 
 def minimization_metrics(outcome: Outcome) -> list[Metric]:
@@ -72,7 +73,7 @@ def asked_line(outcome: Outcome) -> str:
         mean, high = (outcome.asking[f"features_asked_{name}"] for name in ("mean", "p90"))
         shown = f"{mean:.1f} of {len(collected)} features on average, nine of ten persons are asked at most {high:.0f}"
     else:
-        shown = ", ".join(f"{collected.count(kind)} {kind}" for kind in KINDS if kind in collected)
+        shown = ", ".join(f"{collected.count(kind)} {said}" for kind, said in KINDS.items() if kind in collected)
     verdict = outcome.verdict
     what = "R2" if verdict.measure == "r2" else "agreement"
     promise = f"{what} {verdict.agreement:.3f} (bound {verdict.low:.4f} >= {verdict.target:g} met)"

@@ -109,6 +109,7 @@ def _write(outcome: Outcome, job: Job) -> list[Path]:
         outcome.necessity,
         order=outcome.order,
         figures=outcome.asking or None,
+        chosen=getattr(job.config.minimization, "target", 0.0) is None,
         about=_about(job.config),
         notes=outcome.notes,
     )

@@ -192,6 +192,69 @@ def test_r2_is_no_percentage(contract: Generalizations) -> None:
     assert "and is shown" in text
 
 
+@pytest.mark.parametrize(("met", "said"), [(True, "and it is shown."), (False, "and it is not shown.")])
+def test_a_target_that_nobody_asked_for_is_told_as_the_runs_own(
+    contract: Generalizations,
+    met: bool,  # noqa: FBT001  # a parameter
+    said: str,
+) -> None:
+    verdict = Verdict(target=0.95, agreement=0.99, low=0.96 if met else 0.94, rows=50, met=met)
+    judged = contract.model_copy(update={"verdict": verdict})
+    text = _read(page(judged, chosen=True)).text
+    assert f"Nobody asked for a figure: the run chose one that its rows can show, {said}" in text
+    assert "Chosen by the run" in text
+    assert "sked for, and" not in text
+    assert "This was asked for, and is" in _read(page(judged)).text
+
+
+def _many(cuts: int) -> Generalizations:
+    real = _one("real")
+    made = Ranges(real, Partition(real, cuts=tuple(np.arange(1, cuts + 1) / 10)), np.zeros(cuts + 1), 0.0)
+    return to_contract(Generalizer("made", "ranges", (made,)), {"x-ray_dose": 0.5})
+
+
+def test_of_many_ranges_the_first_and_the_last_stand_there_and_the_others_unfold() -> None:
+    html = page(_many(59))
+    between = html[html.index("<details>") : html.index("</details>")]
+    assert "<summary>55 more, as in generalizations.json</summary>" in between
+    assert between.count("<li>") == 55
+    listed = re.findall(r"<li>([^<]*)</li>", html[: html.index("What this does not say")])
+    assert listed == _many(59).attributes[0].choices
+    assert [choice in between for choice in listed] == [False] * 4 + [True] * 55 + [False]
+    assert "<details>" not in page(_many(11))
+
+
+def test_one_is_no_several(contract: Generalizations) -> None:
+    text = _read(page(_many(3))).text
+    assert "1 attribute: 1 by range." in text
+    one = contract.model_copy(update={"cells": contract.cells[:1], "attributes": contract.attributes[2:3]})
+    assert "All answers lead to one cell" in _read(page(one)).text
+    flagged = one.model_copy(update={"cells": [contract.cells[0].model_copy(update={"agrees": False})]})
+    assert "In 1 of 1 cell most rows" in _read(page(flagged)).text
+
+
+def test_what_is_only_asked_to_be_known_is_told_so() -> None:
+    real = _one("real")
+    made = Ranges(real, Partition(real, cuts=(BELOW,)), np.array([BELOW, 5.0]), 0.0)
+    text = _read(page(to_contract(Generalizer("made", "ranges", (made,)), {"x-ray_dose": 0.9}))).text
+    assert "1 by whether it is known" in text
+    assert "whether known" in text
+
+
+def test_an_attribute_has_one_name_all_over_the_page(
+    contract: Generalizations, tables: dict[str, pd.DataFrame]
+) -> None:
+    """What tables call it stands beside it once, where it is collected."""
+    named = {name: table.replace({"attribute": {"age": "house_own", EVIL: "income"}}) for name, table in tables.items()}
+    income = next(each for each in contract.attributes if each.name == "income")
+    learned = contract.model_copy(update={"attributes": [income.model_copy(update={"learned": True})]})
+    text = _read(page(learned, **named, notes=["'income' stays exact", "'other' does not"])).text
+    assert text.count("Income of a year (EUR)") == 5
+    assert text.count("income") == 1
+    assert "'Income of a year (EUR)' stays exact" in text
+    assert "'other' does not" in text
+
+
 def test_every_attribute_and_choice_is_on_the_page(contract: Generalizations) -> None:
     text = _read(page(contract)).text
     for each in contract.attributes:
@@ -235,9 +298,11 @@ def test_cells_are_said_to_tell_less_than_the_answers(contract: Generalizations)
 def test_the_order_of_asking_and_the_audit_stand_there_where_they_are_given(
     contract: Generalizations, tables: dict[str, pd.DataFrame]
 ) -> None:
-    figures = {"features_asked_mean": 3.44, "features_asked_p90": 6.0}
+    figures = {"features_asked_mean": 3.44, "features_asked_p90": 6.0, "asked_everything": 0.053}
     text = _read(page(contract, **tables, figures=figures)).text
     assert "asked for 3.4 of them on average; nine of ten for no more than 6" in text
+    assert "5.3\N{NO-BREAK SPACE}% of persons are asked for all of them: what is left by then, at once" in text
+    assert "in one turn" not in _read(page(contract, **tables, figures=figures | {"asked_everything": 0.0})).text
     assert "never" in text
     assert "How far each is needed" in text
     bare = _read(page(contract)).text
@@ -265,5 +330,5 @@ def test_rows_and_domains_of_persons_are_said(contract: Generalizations) -> None
     learned = [each.model_copy(update={"learned": each.name == "income"}) for each in contract.attributes]
     text = _read(page(contract.model_copy(update={"representative": "row", "attributes": learned}))).text
     assert "a person's actual row" in text
-    assert "no schema declares them: income" in text
+    assert "no schema declares them: Income of a year (EUR)" in text
     assert "those the schema declares" in _read(page(contract)).text

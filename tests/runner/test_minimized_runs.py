@@ -151,8 +151,19 @@ def test_the_closing_line_says_what_is_asked_and_what_is_promised(done: Done) ->
         assert f", nine of ten persons are asked at most {most:.0f} (NCP {found['ncp']:.2f});" in line
     else:
         assert f"(NCP {found['ncp']:.2f})" in line
+    if not found["asking"]:
+        kinds = [each["collect"] for each in found["collected"]]
+        words = {"exact": "exact", "ranges": "in ranges", "groups": "in groups", "nothing": "not asked"}
+        shown = ", ".join(f"{kinds.count(kind)} {said}" for kind, said in words.items() if kind in kinds)
+        assert line.startswith(f"asked        {shown} (NCP")
     assert f"agreement {verdict['agreement']:.3f} (bound {verdict['low']:.4f} >= {verdict['target']:g} met)" in line
     assert "minimized   (test rows" in done.out
+
+
+def test_the_page_says_whether_anybody_asked_for_the_target(done: Done) -> None:
+    page = done.files()["ask.html"].decode()
+    assert ("Nobody asked for a figure" in page) == (done.found["method"] != "personal")
+    assert ("This was asked for, and is shown." in page) == (done.found["method"] == "personal")
 
 
 def read_schema(done: Done) -> DatasetSchema:
@@ -191,6 +202,7 @@ def test_the_written_file_applied_to_rows_is_what_was_measured(done: Done) -> No
     told = loaded.answers(test.frame, ask)[:, 0]
     right = np.array(list(model.classes), dtype=object)[told] == test.frame["readmitted"].astype(object).to_numpy()
     assert right.mean() == pytest.approx(done.metrics("model")["accuracy", "minimized", "", "test"])
+    assert loaded.answers(test.frame, model).tolist() == [model.classes[place] for place in told]
     codes = loaded.encode(report.frame)
     losses = loaded.losses(codes)
     assert {each["name"]: pytest.approx(each["ncp"]) for each in done.found["collected"]} == losses
