@@ -74,6 +74,12 @@ def test_a_loaded_model_gives_values_where_a_callable_gives_positions(
     assert set(questions.answers(old, model)) == {"ill"}
 
 
+def test_a_model_of_something_else_is_refused(questions: Questions, model: Model, people: Frames) -> None:
+    for labels in (np.array([[0], [2]]), np.array([[0.5], [1.0]]), np.array([[0, 1], [1, 0]])):
+        with pytest.raises(DataError, match="something else"):
+            replace(questions, labels=labels).answers(people(9, 0), model)
+
+
 def test_what_nobody_is_asked_for_may_be_absent(questions: Questions, model: Model, people: Frames) -> None:
     frame = people(50, 3)
     fewer = frame.drop(columns="height")

@@ -137,7 +137,7 @@ class Questions:
         Raises
         ------
         DataError
-            As for `encode`.
+            As for `encode`; or the questions were made for another model.
         """
         asked = {self.attributes[place].name for place in self.nodes.attribute[self.nodes.attribute != NONE]}
         rows = completed(frame, self.attributes, set(self.spare) - asked, self.defaults)
@@ -301,4 +301,9 @@ class Questions:
 
 def _values(labels: Answers, model: Model) -> Answers:
     """Return answers that were found in numbers as values of the model's target, shape (labels,)."""
-    return model.target.decode(labels[:, 0])
+    target = model.target
+    unknown = bool(target.classes) and not np.isin(labels, np.arange(len(target.classes))).all()
+    if unknown or labels.shape[1] != 1:
+        problem = "predicts something else than the questions were made for"
+        raise DataError(Fault("model", problem, remedy="load the model of the same run"))
+    return target.decode(labels[:, 0])
