@@ -36,7 +36,10 @@ class Collected(Contract):
     description: str = Field(default="", description="what the attribute means, as the dataset's schema says it")
     nullable: bool = Field(default=False, description="cells may be missing")
     learned: bool = Field(default=False, description="the domain comes from rows, not from the schema")
-    collect: Collect = Field(description="exact: as it is; ranges or groups: which of them; nothing: not at all")
+    collect: Collect = Field(
+        description="exact: as it is; ranges or groups: which of them; nothing: not at all, or, where there are "
+        "choices, whether it is known"
+    )
     cuts: list[Value] = Field(default=[], description="ascending; ends of the ranges, each part of the range it ends")
     groups: list[Annotated[list[Text], Field(min_length=1)]] = Field(
         default=[], description="groups of values; each value in one"
@@ -55,7 +58,11 @@ class Collected(Contract):
     )
     ncp: Share = Field(description="information lost on the rows it was measured on: 0 exact, 1 nothing")
     text: str = Field(description="the question for a form")
-    choices: list[str] = Field(default=[], description="the answers to choose from, one per range or group")
+    choices: list[str] = Field(
+        default=[],
+        description="the answers to choose from: one per range or group, in their order, and a last one for not known "
+        "where missing cells stay missing; end points take these texts (from_form)",
+    )
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
