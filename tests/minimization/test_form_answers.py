@@ -239,6 +239,12 @@ def test_an_exact_boolean_may_be_answered_by_yes_and_no() -> None:
     assert "yes or no" in faults(made().from_form, members(smoker=["yes", "maybe"]))[0]
 
 
+def test_exact_values_outside_the_domain_are_the_nearest_in_it_or_refused() -> None:
+    rows = members(joined=pd.to_datetime(["1999-01-01", "2004-05-06"]))
+    assert made().from_form(rows)["joined"].dt.year.tolist() == [2000, 2004]
+    assert "1 of 2 cells are outside the domain" in faults(made(outside="refuse").from_form, rows)[0]
+
+
 def test_one_hot_columns_are_answered_by_their_group(people: People, people_schema: DatasetSchema) -> None:
     (house,) = attributes_of(people_schema, ["house_own"])
     frame = people(9, 0)[house.names]
