@@ -87,6 +87,8 @@ def test_what_nobody_is_asked_for_may_be_absent(questions: Questions, model: Mod
     with pytest.raises(DataError) as caught:
         questions.answers(fewer.drop(columns=["age", "born"]), model)
     assert [fault.place for fault in caught.value.faults] == ["column 'age'", "column 'born'"]
+    with pytest.raises(DataError, match="column 'region': not in the table"):  # asked on the way, if not at the end
+        replace(questions, spare=("height", "region")).answers(frame.drop(columns="region"), model)
 
 
 def test_a_person_is_asked_step_by_step_for_no_more_than_is_needed(

@@ -119,6 +119,8 @@ def test_the_transformers_take_frames_without_what_is_not_collected(kind: Any) -
     assert set(fewer.columns) | set(spare) == set(frame.columns)
     pd.testing.assert_frame_equal(minimizer.transform(fewer), minimizer.transform(frame))
     pd.testing.assert_frame_equal(minimizer.set_output(transform="pandas").transform(fewer), minimizer.transform(frame))
+    alone = kind(minimizer.estimator, columns=["d"], target=0.9, random_state=0).fit(frame)
+    pd.testing.assert_frame_equal(alone.transform(frame.drop(columns="d")), alone.transform(frame))
     with pytest.raises(ValueError, match="missing"):
         minimizer.transform(frame.drop(columns="a"))
     with pytest.raises(ValueError, match="order"):
