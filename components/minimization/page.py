@@ -11,6 +11,7 @@ from typing import Literal
 import pandas as pd
 
 from components.minimization.collected import told_as
+from components.minimization.wording import UNKNOWN
 from schemas.generalizations import Collect, Collected, Generalizations, Verdict
 
 TITLE = "What we need to ask"
@@ -36,7 +37,7 @@ SUMMED: dict[Told, tuple[str, str]] = {
 SHOWN = 12
 """Most answers that are all listed; of more the first and the last ones are, and the others unfold."""
 
-FIRST, LAST = 4, 1
+FIRST = 4
 
 _PERCENT = "\N{NO-BREAK SPACE}%"
 _LIMITS = (
@@ -171,9 +172,10 @@ def _choices(each: Collected) -> str:
         return "<small>the value itself</small>" if each.collect == "exact" else "<small>not asked</small>"
     if len(each.choices) <= SHOWN:
         return _listed(each.choices)
-    between = each.choices[FIRST:-LAST]
+    last = 2 if each.choices[-1] == UNKNOWN else 1
+    between = each.choices[FIRST:-last]
     more = f"<details><summary>{len(between)} more, as in generalizations.json</summary>{_listed(between)}</details>"
-    return f"<div>{_listed(each.choices[:FIRST])}{more}{_listed(each.choices[-LAST:])}</div>"
+    return f"<div>{_listed(each.choices[:FIRST])}{more}{_listed(each.choices[-last:])}</div>"
 
 
 def _listed(choices: Sequence[str]) -> str:
@@ -187,7 +189,8 @@ def _order(order: pd.DataFrame, figures: Mapping[str, float], titles: Mapping[st
         told += f" A person is asked for {mean:.1f} of them on average; nine of ten for no more than {most:.0f}."
     if everything := figures.get("asked_everything"):
         told += (
-            f" {_percent(everything)} of persons are asked for all of them: what is left by then, at once, in one turn."
+            f" All that is collected is asked of {_percent(everything)} of persons; what is left by then is asked at "
+            "once, in one turn."
         )
     ranked = order.sort_values(["position", "asked"], ascending=[True, False], kind="stable", na_position="last")
     rows = [

@@ -224,6 +224,13 @@ def test_of_many_ranges_the_first_and_the_last_stand_there_and_the_others_unfold
     assert "<details>" not in page(_many(11))
 
 
+def test_the_last_range_stands_there_before_not_known() -> None:
+    real = _one("real")
+    made = Ranges(real, Partition(real, cuts=(BELOW, *range(1, 10), 9.1, 9.2, 9.3, 9.4)), np.zeros(15), 0.0)
+    html = page(to_contract(Generalizer("made", "ranges", (made,)), {"x-ray_dose": 0.5}))
+    assert re.findall(r"<li>([^<]*)</li>", html[html.index("</details>") :])[:2] == ["above 9.4", "not known"]
+
+
 def test_one_is_no_several(contract: Generalizations) -> None:
     text = _read(page(_many(3))).text
     assert "1 attribute: 1 by range." in text
@@ -301,7 +308,7 @@ def test_the_order_of_asking_and_the_audit_stand_there_where_they_are_given(
     figures = {"features_asked_mean": 3.44, "features_asked_p90": 6.0, "asked_everything": 0.053}
     text = _read(page(contract, **tables, figures=figures)).text
     assert "asked for 3.4 of them on average; nine of ten for no more than 6" in text
-    assert "5.3\N{NO-BREAK SPACE}% of persons are asked for all of them: what is left by then, at once" in text
+    assert "All that is collected is asked of 5.3\N{NO-BREAK SPACE}% of persons; what is left by then" in text
     assert "in one turn" not in _read(page(contract, **tables, figures=figures | {"asked_everything": 0.0})).text
     assert "never" in text
     assert "How far each is needed" in text
