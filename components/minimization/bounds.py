@@ -5,7 +5,7 @@ from math import ceil, log
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta, betabinom, norm
+from scipy.stats import beta, betabinom, norm, t
 
 CONFIDENCE = 0.95
 """Of every one-sided bound."""
@@ -51,7 +51,7 @@ def most_disagreeing(rows: int, target: float) -> int:
     return low
 
 
-def assured(agreeing: int, rows: int, report_rows: int, target: float) -> bool:
+def assured(agreeing: int, rows: int, report_rows: int, target: float, looks: int = 1) -> bool:
     """Say whether `report_rows` fresh rows would show `target` with the chance `ASSURANCE`.
 
     The number that disagree among them is beta-binomial: what `rows` calibration rows say of the true share (Jeffreys'
@@ -65,11 +65,14 @@ def assured(agreeing: int, rows: int, report_rows: int, target: float) -> bool:
     report_rows : int
         Rows that the verdict is judged on.
     target : float
+    looks : int, default 1
+        Results that the same rows choose among, as far as they are told apart: the chance holds for all of them
+        together (Bonferroni's inequality).
     """
     allowed = most_disagreeing(report_rows, target)
     if allowed < 0 or rows == 0:
         return False
-    return agreeing == rows or chance_to_show(agreeing, rows, report_rows, target) >= ASSURANCE
+    return agreeing == rows or chance_to_show(agreeing, rows, report_rows, target) >= _chance(looks)
 
 
 def chance_to_show(agreeing: int, rows: int, report_rows: int, target: float) -> float:
@@ -100,28 +103,48 @@ def r2_lower_bound(truth: Floats, now: Floats, rng: np.random.Generator) -> floa
     return float(np.quantile(_resampled(truth[order], now[order], rng), 1 - CONFIDENCE))
 
 
-def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float) -> bool:
-    """Say what `assured` says, for R2, taking it as normal with the standard error of the delta method."""
-    if report_rows < 1 or len(truth) < 2:
+def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float, looks: int = 1) -> bool:
+    """Say what `assured` says, for R2, by the standard error of the logarithm of 1 - R2.
+
+    R2 of few rows leans to one side: a row that is far off costs more than many that are near can give. 1 - R2 is a
+    ratio of two means of squares, and its logarithm leans less. Student's t stands for the normal.
+
+    Parameters
+    ----------
+    truth, now : ndarray, shape (rows, outputs)
+        Of the calibration rows.
+    report_rows, target, looks
+        As for `assured`.
+    """
+    rows = len(truth)
+    if report_rows < 1 or rows < 2:
         return False
+    missed = 1 - r2(truth, now)
+    if missed <= 0:
+        return True
     scatter = r2_scatter(truth, now)
-    here, there = scatter / np.sqrt(len(truth)), scatter / np.sqrt(report_rows)
-    margin = norm.ppf(CONFIDENCE) * there + norm.ppf(ASSURANCE) * np.hypot(here, there)
-    return bool(r2(truth, now) - margin >= target)
+    here, there = scatter / np.sqrt(rows), scatter / np.sqrt(report_rows)
+    margin = norm.ppf(CONFIDENCE) * there + t.ppf(_chance(looks), rows - 1) * np.hypot(here, there)
+    return bool(np.log(missed) + margin <= np.log(1 - target))
 
 
 def r2_scatter(truth: Floats, now: Floats) -> float:
-    """Return the standard deviation of one row's influence on R2; by the root of the rows it is the standard error.
+    """Return the scatter of log(1 - R2); by the root of the rows it is the standard error. R2 is less than 1.
 
-    R2 of an output is 1 - E/S, the mean squared error by the variance. A row moves it by (E s / S - e) / S, where e and
-    s are its own squares (delta method, e.g. van der Vaart 1998, chapter 3). An output that is constant has none.
+    It is told by leaving out one row at a time (jackknife, Tukey 1958), which tends to tell too much rather than too
+    little (Efron and Stein 1981): most where few rows hold most of the error. Where one row holds all of it, what is
+    left without it counts as one row's share.
     """
+    rows = len(truth)
     errors, squares = (now - truth) ** 2, (truth - truth.mean(axis=0)) ** 2
-    error, spread = errors.mean(axis=0), squares.mean(axis=0)
-    varied = spread > 0
-    error, spread = error[varied], spread[varied]
-    influence = (error * squares[:, varied] / spread - errors[:, varied]) / spread
-    return float(np.std(influence.sum(axis=1) / truth.shape[1]))
+    spread = squares.sum(axis=0) - squares * rows / (rows - 1)  # the mean moves, too
+    missed = 1 - _r2(errors.sum(axis=0) - errors, np.maximum(spread, 0.0)).mean(axis=1)
+    logarithms = np.log(np.maximum(missed, (1 - r2(truth, now)) / rows))
+    return float(np.sqrt((rows - 1) * ((logarithms - logarithms.mean()) ** 2).sum()))
+
+
+def _chance(looks: int) -> float:
+    return 1 - (1 - ASSURANCE) / looks
 
 
 def _squares(truth: Floats, now: Floats) -> tuple[Floats, Floats]:

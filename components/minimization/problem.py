@@ -64,6 +64,9 @@ class Problem:
         Sensitivity of an attribute, 1 where none is named; a loss of information counts that much more.
     seed : int
         The run's root seed.
+    looks : int
+        How many results that differ the calibration rows choose among (see `bounds.assured`). The prunings of one tree
+        differ little; a search that compares many trees or paths says more.
     """
 
     attributes: tuple[Attribute, ...]
@@ -75,14 +78,15 @@ class Problem:
     target: float
     weights: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
+    looks: int = 1
 
     def assured(self, now: Answers) -> bool:
         """Say whether answers to the calibration rows, generalised, let the verdict be expected to hold."""
         there = self.calibration.answers
         if self.regression:
-            return bounds.r2_assured(there, now, self.report_rows, self.target)
+            return bounds.r2_assured(there, now, self.report_rows, self.target, self.looks)
         agreeing = int(np.count_nonzero(agree(there, now)))
-        return bounds.assured(agreeing, len(there), self.report_rows, self.target)
+        return bounds.assured(agreeing, len(there), self.report_rows, self.target, self.looks)
 
     def weight(self, name: str) -> float:
         """Return the sensitivity weight of an attribute."""

@@ -84,8 +84,23 @@ def test_the_scatter_of_r2_is_that_of_resampled_rows() -> None:
     truth, now = _outputs(2000, 1, 0.3)
     random = np.random.default_rng(0)
     draws = [random.integers(0, 2000, 2000) for _ in range(300)]
-    spread = np.std([bounds.r2(truth[draw], now[draw]) for draw in draws])
+    spread = np.std([np.log(1 - bounds.r2(truth[draw], now[draw])) for draw in draws])
     assert bounds.r2_scatter(truth, now) / np.sqrt(2000) == pytest.approx(spread, rel=0.15)
+
+
+def test_the_scatter_of_r2_leaves_out_one_row_at_a_time() -> None:
+    truth, now = _outputs(12, 2, 0.3)
+    left = [np.log(1 - bounds.r2(np.delete(truth, row, 0), np.delete(now, row, 0))) for row in range(12)]
+    assert bounds.r2_scatter(truth, now) == pytest.approx(np.sqrt(11 * 12) * np.std(left))
+
+
+def test_one_row_that_holds_all_error_says_little_of_fresh_rows() -> None:
+    truth, _ = _outputs(60, 4, 0.0)
+    now = truth.copy()
+    now[7] += 0.5
+    assert bounds.r2(truth, now) > 0.99
+    assert np.isfinite(bounds.r2_scatter(truth, now))
+    assert not bounds.r2_assured(truth, now, 60, 0.9)
 
 
 def test_the_lower_bound_of_r2_holds_for_fresh_rows_nearly_always() -> None:
@@ -115,3 +130,38 @@ def test_what_the_margin_assures_of_r2_is_confirmed_nine_times_of_ten_or_more() 
             met.append(bounds.r2_lower_bound(*fresh, np.random.default_rng(seed)) >= 0.9)
     assert len(met) > 20
     assert np.mean(met) >= 0.9
+
+
+def test_what_the_margin_assures_of_few_rows_is_confirmed_too() -> None:
+    """Noise is the most that the calibration rows let pass, as after a search; 66 rows are as many as diabetes has."""
+    met = []
+    for seed in range(150):
+        random = np.random.default_rng(seed)
+        truth, fresh = random.gamma(2, 1, (2, 66, 1))
+        noise, other = random.standard_t(6, (2, 66, 1))
+        sizes = np.geomspace(0.02, 1, 40)
+        low, high = 0, len(sizes)
+        while high - low > 1:
+            middle = (low + high) // 2
+            held = bounds.r2_assured(truth, truth + noise * sizes[middle], 66, 0.8)
+            low, high = (middle, high) if held else (low, middle)
+        now = fresh + other * sizes[low]
+        met.append(bounds.r2_lower_bound(fresh, now, np.random.default_rng(seed)) >= 0.8)
+    assert np.mean(met) >= 0.92
+
+
+@pytest.mark.parametrize("target", [0.9, 0.95])
+def test_the_more_results_are_looked_at_the_more_is_asked_of_each(target: float) -> None:
+    def most(looks: int) -> int:
+        return sum(bounds.assured(1000 - missed, 1000, 1000, target, looks) for missed in range(100))
+
+    def reached(looks: int) -> int:
+        return sum(bounds.r2_assured(*_outputs(300, 3, 0.2), 300, goal / 1000, looks) for goal in range(900, 1000))
+
+    assert most(20) < most(5) < most(1)
+    assert reached(20) < reached(5) < reached(1)
+
+
+def test_what_is_met_exactly_is_assured_of_any_rows() -> None:
+    truth, _ = _outputs(5, 0, 0)
+    assert bounds.r2_assured(truth, truth, 5, 0.99)
