@@ -14,6 +14,9 @@ from components.minimization.result import Found
 SHARES = (0.75, 0.4)
 """Of the loss between the last state that holds and the next: what smaller steps may fill."""
 
+LOOKS = 5
+"""What trying many paths, and cells of many trees, on the same calibration rows counts as (see `Problem`)."""
+
 SLACK = 1.02
 """By how much a state may lose more than the present one on the fit rows, and be tried."""
 
@@ -40,7 +43,7 @@ def search(params: declarations.Greedy, problem: Problem) -> Found:
     ConfigurationError
         A hierarchy can't be climbed, or SHAP values are asked for and the library is not installed.
     """
-    problem = replace(problem, calibration=in_order(problem.calibration))
+    problem = replace(problem, calibration=in_order(problem.calibration), looks=LOOKS)
     joint, judge = Joint.of(params, problem, Trial.of(problem)), Judge(problem, params.outside)
     alone = joint.alone()
     path = joint.climb(joint.exact, budget=1 - problem.target)
