@@ -84,8 +84,8 @@ class Cellular:
         held, agreed = self.judge.asks(generalizer)
         said = ", ".join(sorted(given_up))
         step = self.judge.put_down(f"cells without {said}" if said else "cells", privacy, agreed, held=held)
-        whole = held and generalizer.cells is not None
-        return Celled(given_up, generalizer, privacy, notes, (step,)) if whole else NO_CELLS
+        parted = any(not each.exact and not each.nothing for each in generalizer.ranges)
+        return Celled(given_up, generalizer, privacy, notes, (step,)) if held and parted else NO_CELLS
 
     def joined(self, found: Celled) -> Celled:
         """Join cells as far as the target holds (see `merging`)."""

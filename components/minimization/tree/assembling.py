@@ -29,9 +29,12 @@ def draft(params: Tree, path: Path, steps: int) -> Generalizer:
         held.attribute.name: held.partition(np.flatnonzero(inner & (tree.split == place)), tree)
         for place, held in enumerate(standing.held)
     }
+    everything = {each.name: np.ones((len(nodes), 1), dtype=np.bool_) for each in sample.spared}
+    usual = {each.name: np.full(len(nodes), sample.defaults[each.name]) for each in sample.spared}
     cells = Cells(
-        {each.attribute.name: each.admitted(nodes, partitions[each.attribute.name]) for each in standing.held},
-        {each.attribute.name: standing.values[nodes, place] for place, each in enumerate(standing.held)},
+        {each.attribute.name: each.admitted(nodes, partitions[each.attribute.name]) for each in standing.held}
+        | everything,
+        {each.attribute.name: standing.values[nodes, place] for place, each in enumerate(standing.held)} | usual,
         np.ones(len(nodes), dtype=np.bool_),
         np.zeros((len(nodes), sample.answers.shape[1])),
     )
@@ -71,12 +74,13 @@ def finished(params: Tree, path: Path, steps: int) -> Generalizer:
 
 
 def _ranges(sample: Sample, partitions: Mapping[str, Partition], *, stand: bool) -> tuple[Ranges, ...]:
-    """Return how each attribute is generalised by itself, those without a partition exact."""
-    made = []
+    """Return how each attribute is generalised by itself: nothing is asked of those spared, others stay exact."""
+    made, spared = [], {each.name: Partition.whole(each) for each in sample.spared}
     for attribute in sample.problem.attributes:
-        partition, default = partitions.get(attribute.name), sample.defaults[attribute.name]
+        default = sample.defaults[attribute.name]
+        partition = partitions.get(attribute.name, spared.get(attribute.name))
         standing = np.full(0 if partition is None else partition.size, default)
-        if stand and partition is not None:
+        if stand and partition is not None and attribute.name not in spared:
             standing = standing_for(partition, sample.codes[attribute.name])
         made.append(Ranges(attribute, partition, standing, default))
     return tuple(made)

@@ -99,6 +99,8 @@ def counted(attribute: Attribute, sets: Nodes, codes: Codes, size: int) -> Nodes
 def standing_for(partition: Partition, codes: Codes) -> Floats:
     """Return what stands for each part of an attribute by itself: what is usual among its rows, else its middle.
 
+    Where all rows hold one and the same value, that is usual: it tells of nobody.
+
     Parameters
     ----------
     partition : Partition
@@ -115,6 +117,8 @@ def standing_for(partition: Partition, codes: Codes) -> Floats:
         mine = np.asarray(partition.groups) == np.arange(partition.size)[:, np.newaxis]
         mine[:, -1] &= ~mine[:, :-1].any(axis=1)
         return usual(attribute, np.where(mine, counts, -1))
+    if partition.size == 1 and len(codes) and codes[0] != BELOW and (codes == codes[0]).all():
+        return np.array([codes[0]], dtype=np.float64)
     found = usual(attribute, counts)
     fits = partition.parts(found) == np.arange(partition.size)
     ends = pairwise((BELOW, *partition.cuts, np.inf))

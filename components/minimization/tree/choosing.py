@@ -11,7 +11,7 @@ import numpy as np
 from components.minimization.partitions import Floats
 from components.minimization.tree.boxes import boxes
 from components.minimization.tree.candidates import offers
-from components.minimization.tree.growth import Grown
+from components.minimization.tree.growth import NONE, Grown
 from components.minimization.tree.ranks import Nodes
 from components.minimization.tree.sample import Sample
 from components.minimization.tree.standing import Standing
@@ -44,6 +44,20 @@ def for_leaves(sample: Sample, tree: Grown, leaves: Nodes) -> Standing:
     better = usual_errors < errors[nodes]
     values[nodes[better]], errors[nodes[better]] = usual[better], usual_errors[better]
     return Standing.of(sample, tree, leaves, values, errors)
+
+
+def with_errors(sample: Sample, tree: Grown, leaves: Nodes, values: Floats) -> Standing:
+    """Return the standing of leaves whose values are known; of inner nodes nothing is known."""
+    errors = np.bincount(leaves, weights=sample.errors(np.arange(len(leaves)), values[leaves]), minlength=len(tree))
+    return Standing.of(sample, tree, leaves, values, np.where(tree.left == NONE, errors, np.nan))
+
+
+def for_root(sample: Sample) -> Standing:
+    """Let what is usual stand for everybody: the tree is its root alone."""
+    none, leaves = np.full(1, NONE), np.zeros(len(sample), dtype=np.int64)
+    tree = Grown.of(sample.attributes, (none, none), none, np.full((2, 1), np.nan))
+    values = np.array([[sample.defaults[each.name] for each in sample.attributes]])
+    return with_errors(sample, tree, leaves, values)
 
 
 def for_all(standing: Standing) -> Standing:

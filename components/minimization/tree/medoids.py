@@ -5,8 +5,8 @@ import numpy.typing as npt
 
 from components.classes.coding import combined
 from components.minimization.partitions import Floats
-from components.minimization.tree.choosing import upwards
-from components.minimization.tree.growth import NONE, Grown
+from components.minimization.tree.choosing import upwards, with_errors
+from components.minimization.tree.growth import Grown
 from components.minimization.tree.ranks import Nodes
 from components.minimization.tree.sample import Sample
 from components.minimization.tree.standing import Standing
@@ -14,10 +14,9 @@ from components.minimization.tree.standing import Standing
 
 def rows_for_leaves(sample: Sample, tree: Grown, leaves: Nodes) -> Standing:
     """Let an actual row stand for each leaf (see `choosing.for_leaves`)."""
-    everyone, values = np.arange(len(sample)), np.zeros((len(tree), len(sample.attributes)))
-    values[np.unique(leaves)] = _nearest(sample, everyone, leaves)
-    errors = np.bincount(leaves, weights=sample.errors(everyone, values[leaves]), minlength=len(tree))
-    return Standing.of(sample, tree, leaves, values, np.where(tree.left == NONE, errors, np.nan))
+    values = np.zeros((len(tree), len(sample.attributes)))
+    values[np.unique(leaves)] = _nearest(sample, np.arange(len(sample)), leaves)
+    return with_errors(sample, tree, leaves, values)
 
 
 def rows_for_all(standing: Standing) -> Standing:

@@ -49,6 +49,11 @@ class Ranks:
             distinct.append(there)
         return cls(attributes, values, tuple(distinct))
 
+    def of_some(self, attributes: tuple[Attribute, ...]) -> Self:
+        """Return the ranks of some of the attributes, in the order given."""
+        places = [self.attributes.index(each) for each in attributes]
+        return type(self)(attributes, self.values[:, places], tuple(self.distinct[place] for place in places))
+
     def places(self, min_rows: int) -> list[Nodes]:
         """Return per attribute where it may be split before any cut is settled.
 

@@ -52,6 +52,8 @@ class Sample:
         Of `attributes`.
     defaults : dict of str to float
         What values outside the domain count as: what is usual among the rows.
+    spared : tuple of Attribute
+        Those that are not asked for: `frame` holds their defaults.
     """
 
     problem: Problem
@@ -61,6 +63,7 @@ class Sample:
     codes: dict[str, Codes]
     ranks: Ranks
     defaults: dict[str, float]
+    spared: tuple[Attribute, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
@@ -79,8 +82,28 @@ class Sample:
 
     def without(self, attributes: Collection[Attribute]) -> Self:
         """Return the same rows with some attributes left exact."""
-        rest = tuple(each for each in self.attributes if each not in attributes)
-        return replace(self, attributes=rest, ranks=Ranks.of(rest, self.codes))
+        return self.only([each for each in self.attributes if each not in attributes])
+
+    def only(self, attributes: Collection[Attribute]) -> Self:
+        """Return the same rows with some attributes to be minimised, and all others left exact."""
+        return replace(self, attributes=tuple(attributes), ranks=self.ranks.of_some(tuple(attributes)))
+
+    def again(self, attribute: Attribute) -> Self:
+        """Return the same rows with an attribute to be minimised that was left exact."""
+        both = {*(each.name for each in self.attributes), attribute.name}
+        more = tuple(each for each in self.problem.attributes if each.name in both)
+        return replace(self, attributes=more, ranks=Ranks.of(more, self.codes))
+
+    def sparing(self, attributes: Collection[Attribute]) -> Self:
+        """Return the same rows with some attributes asked for no more: all rows hold their defaults."""
+        if not attributes:
+            return self
+        codes = {
+            each.name: np.full(len(self), self.defaults[each.name]).astype(self.codes[each.name].dtype)
+            for each in attributes
+        }
+        frame = replaced(self.frame, tuple(attributes), codes)
+        return replace(self.without(attributes), frame=frame, spared=(*self.spared, *attributes))
 
     def errors(self, rows: npt.NDArray[np.int64], values: Floats) -> Floats:
         """Return how far the model goes astray when `rows` hold `values`.
