@@ -14,7 +14,7 @@ from components.minimization.result import Found
 SHARES = (0.75, 0.4)
 """Of the loss between the last state that holds and the next: what smaller steps may fill."""
 
-LOOKS = 5
+LOOKS = 3
 """What trying many paths, and cells of many trees, on the same calibration rows counts as (see `Problem`)."""
 
 SLACK = 1.02

@@ -28,6 +28,8 @@ class Material:
         Of the same rows.
     weights : ndarray of float, shape (attributes,)
         Sensitivity: what an attribute tells is divided by it.
+    closed : ndarray of bool, shape (attributes,)
+        Attributes that are not asked for.
     swayed : callable
         ``swayed()``: how far the answer to each row hangs on each attribute, shape (rows, attributes), NaN where that
         was not tried.
@@ -41,6 +43,7 @@ class Material:
     bins: Integers
     evidence: Evidence
     weights: Floats
+    closed: Bools
     swayed: Callable[[], Floats]
     min_rows: int
     parts: int
@@ -141,7 +144,7 @@ def _next(material: Material, rows: Integers, known: Bools) -> tuple[int, Split]
     tables = np.split(evidence.sums(rows, material.bins[rows], int(ends[-1])), ends[:-1])
     total = tables[0].sum(axis=0)
     splits = [best_split(each, table, evidence, material.min_rows) for each, table in zip(binned, tables, strict=True)]
-    gains = np.array([split.gain for split in splits])
+    gains = np.where(material.closed, 0.0, [split.gain for split in splits])
     clear = np.maximum(gains - [evidence.by_chance(total, 2, split.tried) for split in splits], 0.0)
     worth = np.where(known, clear, 0.0)
     if not worth.any():

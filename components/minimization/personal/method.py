@@ -4,7 +4,7 @@ The order follows what an answer is expected to tell, as in the trees of Quinlan
 that it can be split by again at no cost.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 
 import numpy as np
@@ -23,6 +23,8 @@ from components.minimization.personal.spare import spare_ones
 from components.minimization.personal.supplement import supplemented
 from components.minimization.problem import Problem, Rows, agree, replaced
 from components.minimization.result import Found
+from components.minimization.tree.idle import idle
+from components.minimization.tree.sample import Sample
 from components.randomness import stream
 
 SAMPLE = 5_000
@@ -54,10 +56,12 @@ def search(params: Personal, problem: Problem) -> Found:
     """
     fit = problem.fit.taken(canonical_order(problem.fit.frame))  # so that the same rows give the same questions
     evidence: Evidence = (Numbers if problem.regression else Classes).of(fit.answers, params.delta)
-    defaults = {each.name: _default(each, fit.codes[each.name]) for each in problem.attributes}
+    usual = _unneeded(problem)
+    defaults = {each.name: usual.get(each.name, _default(each, fit.codes[each.name])) for each in problem.attributes}
     spare = spare_ones(problem, fit.taken(_sample(fit, problem.seed)), defaults, evidence)
+    spare = tuple(sorted(usual.keys() | set(spare)))
     spared = np.array([each.name in spare for each in problem.attributes])
-    growth, material = _grown(params, problem, fit, evidence, spared)
+    growth, material = _grown(params, problem, fit, evidence, spared, _closed(problem, usual))
     labels = np.array([material.evidence.answer(rows) for rows in growth.rows])
     nodes = nodes_of(growth, material.binned)
     grown = Questions(problem.attributes, nodes, labels, defaults, params.outside, spare)
@@ -65,7 +69,9 @@ def search(params: Personal, problem: Problem) -> Found:
     return Found(questions, _notes(questions, fit), steps)
 
 
-def _grown(params: Personal, problem: Problem, fit: Rows, evidence: Evidence, spared: Bools) -> tuple[Growth, Material]:
+def _grown(
+    params: Personal, problem: Problem, fit: Rows, evidence: Evidence, spared: Bools, closed: Bools
+) -> tuple[Growth, Material]:
     """Grow the tree on the fit rows, then, where those are too few to be sure, on made-up rows, too."""
     binned = [Binned.of(each, fit.codes[each.name]) for each in problem.attributes]
     offsets = np.cumsum([0, *(each.size for each in binned[:-1])])
@@ -74,6 +80,7 @@ def _grown(params: Personal, problem: Problem, fit: Rows, evidence: Evidence, sp
         np.column_stack([each.place(fit.codes[each.attribute.name]) for each in binned]) + offsets,
         evidence,
         np.array([problem.weight(each.name) for each in problem.attributes]),
+        closed,
         _swayed(problem, fit),
         params.min_rows,
         params.parts,
@@ -84,6 +91,24 @@ def _grown(params: Personal, problem: Problem, fit: Rows, evidence: Evidence, sp
     material = supplemented(growth, material, problem, fit, np.array(unsure, dtype=np.int64))
     grow(growth, material, unsure, 2 * params.min_rows, material.evidence.sure)
     return growth, material
+
+
+def _unneeded(problem: Problem) -> dict[str, float]:
+    """Return the attributes that change no answer (see `tree.idle`), with the codes by which they change none."""
+    if (problem.fit.answers == problem.fit.answers[:1]).all():
+        return {}  # then nothing is asked anyway
+    sample = Sample.of(problem)
+    return {each.name: sample.defaults[each.name] for each in idle(sample)}
+
+
+def _closed(problem: Problem, unneeded: Collection[str]) -> Bools:
+    """Tell the attributes that are never asked for: what changes no answer may still go along with one that does.
+
+    Only where it is less sensitive is it worth asking for in its place.
+    """
+    needed = [problem.weight(each.name) for each in problem.attributes if each.name not in unneeded]
+    most = max(needed, default=0.0)
+    return np.array([each.name in unneeded and problem.weight(each.name) >= most for each in problem.attributes])
 
 
 def _saving(growth: Growth, spared: Bools) -> list[int]:
