@@ -123,7 +123,7 @@ def _write(outcome: Outcome, job: Job) -> list[Path]:
 def _about(config: Any) -> str:
     data = config.dataset
     kind = " (synthetic data)" if data.synthetic else ""
-    return f"For the model {config.model.name}, which predicts {data.target} of {data.name}{kind}"
+    return f"For the model {config.model.name}, which predicts {' and '.join(data.targets)} of {data.name}{kind}"
 
 
 def _table(path: Callable[[str], Path], job: Job, name: str, table: pd.DataFrame) -> Path:

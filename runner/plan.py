@@ -213,7 +213,8 @@ def _refuse_unlearnable(composed: Composed, table: "Table") -> None:
 
     train = split(table, config.seed).train.frame
     Encoder.from_schema(config.dataset, config.dataset.features, train)
-    Target.from_schema(config.dataset, train)
+    for name in config.dataset.targets:
+        Target.from_schema(config.dataset.of_target(name), train)
 
 
 def _wrapped(label: str, text: str) -> list[str]:
@@ -233,8 +234,8 @@ def _table(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     bare = [column.name for column in data.columns if column.role is None]
     if left or bare:
         yield "left out", f"{', '.join([*bare, *left])} (undeclared)"
-    if data.target is not None:
-        yield "target", f"{data.target} ({data.task})"
+    if data.targets:
+        yield "targets" if len(data.targets) > 1 else "target", f"{', '.join(data.targets)} ({data.task})"
     for what, name in (("person", data.subject_id), ("client", data.client)):
         if name is not None:
             yield what, name

@@ -56,11 +56,10 @@ def broken_rules(facts: Facts, unsure: set[str]) -> list[Fault]:
 
 
 def columns_exist(facts: Facts) -> Iterator[Fault]:
-    """Ask that target, subject id and client are columns of the schema."""
+    """Ask that targets, subject id and client are columns of the schema."""
     names = facts.data.names()
-    for key in ("target", "subject_id", "client"):
-        named = getattr(facts.data, key)
-        if named is not None and named not in names:
+    for key, named in _named(facts.data):
+        if named not in names:
             yield Fault(
                 f"dataset.{key}",
                 f"{named!r} is no column of the schema",
@@ -76,12 +75,13 @@ def columns_are_kept(facts: Facts) -> Iterator[Fault]:
         "subject_id": {"identifier"},  # it names the person: it is counted by, and never released
         "client": {"identifier", "quasi_identifier", "sensitive", "insensitive"},
     }
-    for key, roles in fitting.items():
-        column = _column(facts.data, getattr(facts.data, key))
+    for key, named in _named(facts.data):
+        column, roles = _column(facts.data, named), fitting[key]
         if column is not None and column.role is not None and column.role not in roles:
+            article = "a" if key == "target" and len(facts.data.targets) > 1 else "the"
             yield Fault(
                 f"dataset.columns.{column.name}.role",
-                f"the column is the {key.replace('_', ' ')}, and its role is {column.role}",
+                f"the column is {article} {key.replace('_', ' ')}, and its role is {column.role}",
                 _one_of(sorted(roles)),
             )
 
@@ -130,14 +130,15 @@ def model_has_test_rows(facts: Facts) -> Iterator[Fault]:
 
 
 def target_is_complete(facts: Facts) -> Iterator[Fault]:
-    """Ask that no row that is kept lacks the target."""
-    column = _column(facts.data, facts.data.target)
-    if column is not None and column.nullable and facts.data.missing.rows == "keep":
-        yield Fault(
-            f"dataset.columns.{column.name}.nullable",
-            "the target may be missing, and rows with missing cells are kept",
-            remedy="set dataset.missing.rows=drop, or nullable: false",
-        )
+    """Ask that no row that is kept lacks a target."""
+    for name in facts.data.targets:
+        column = _column(facts.data, name)
+        if column is not None and column.nullable and facts.data.missing.rows == "keep":
+            yield Fault(
+                f"dataset.columns.{column.name}.nullable",
+                "the target may be missing, and rows with missing cells are kept",
+                remedy="set dataset.missing.rows=drop, or nullable: false",
+            )
 
 
 def columns_have_roles(facts: Facts) -> Iterator[Fault]:
@@ -326,8 +327,14 @@ def _raw(facts: Facts, *path: str | int) -> Any:
     return get(facts.resolved.raw, path) if holds(facts.resolved.raw, path) else None
 
 
-def _column(data: DatasetSchema, name: str | None) -> Column | None:
-    return data.column(name) if name is not None and name in data.names() else None
+def _named(data: DatasetSchema) -> Iterator[tuple[str, str]]:
+    """Yield the columns that a dataset gives a part beside their role, each with the key that does so."""
+    yield from (("target", name) for name in data.targets)
+    yield from ((key, name) for key in ("subject_id", "client") if (name := getattr(data, key)) is not None)
+
+
+def _column(data: DatasetSchema, name: str) -> Column | None:
+    return data.column(name) if name in data.names() else None
 
 
 def _is_open(column: Column) -> bool:

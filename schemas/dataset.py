@@ -162,7 +162,9 @@ class DatasetSchema(Contract):
     undeclared: Literal["refuse", "drop"] = Field(
         default="refuse", description="columns without a role, and columns of the file that the schema doesn't name"
     )
-    target: Text | None = Field(default=None, description="the column a model learns")
+    target: Text | Annotated[list[Text], Field(min_length=1)] | None = Field(
+        default=None, description="the column that a model learns, or a list of columns of the one task"
+    )
     task: Literal["classification", "regression"] | None = None
     subject_id: Text | None = Field(default=None, description="column that names the person; k then counts persons")
     client: Text | None = Field(default=None, description="column that names the site a row belongs to")
@@ -190,6 +192,17 @@ class DatasetSchema(Contract):
         if twice:
             raise PydanticCustomError("columns", "declared twice: {names}", {"names": ", ".join(twice)})
         return columns
+
+    @field_validator("target")
+    @classmethod
+    def _targets_once(cls, target: str | list[str] | None) -> str | list[str] | None:
+        """Take a list of one column as that column."""
+        if not isinstance(target, list):
+            return target
+        twice = sorted({name for name in target if target.count(name) > 1})
+        if twice:
+            raise PydanticCustomError("target", "listed twice: {names}", {"names": ", ".join(twice)})
+        return target[0] if len(target) == 1 else target
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -241,9 +254,22 @@ class DatasetSchema(Contract):
 
     @property
     def features(self) -> list[str]:
-        """Names of the columns a model may see: all but identifiers, dropped ones, the target and un-roled ones."""
+        """Names of the columns a model may see: all but identifiers, dropped ones, the targets and un-roled ones."""
         seen = self.names("quasi_identifier", "sensitive", "insensitive")
-        return [name for name in seen if name not in {self.target, self.subject_id}]
+        return [name for name in seen if name not in {*self.targets, self.subject_id}]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the columns that a model learns, as listed; empty without a target."""
+        if self.target is None:
+            return ()
+        return (self.target,) if isinstance(self.target, str) else tuple(self.target)
+
+    def of_target(self, name: str) -> Self:
+        """Return the schema of a table with one of the targets, and without the columns of the others."""
+        others = set(self.targets) - {name}
+        kept = [column for column in self.columns if column.name not in others]
+        return self.model_copy(update={"columns": kept, "target": name})
 
 
 def released(
@@ -267,7 +293,7 @@ def released(
     Returns
     -------
     DatasetSchema
-        ``client``, ``target`` and ``subject_id`` are kept where their columns are (a generalised target is none).
+        ``client``, ``subject_id`` and each ``target`` are kept where their columns are (a generalised target is none).
 
     Raises
     ------
@@ -280,11 +306,11 @@ def released(
     as_text = {*generalised, *identifiers}
     if unknown := sorted(as_text - names):
         raise KeyError(f"not in the release: {', '.join(unknown)}")
-    learnable = schema.target in names and schema.target not in generalised
+    learnable = [name for name in schema.targets if name in names and name not in generalised]
     return schema.model_copy(
         update={
             "columns": [_released_column(column, generalised=column.name in as_text) for column in kept],
-            "target": schema.target if learnable else None,
+            "target": learnable if len(learnable) > 1 else next(iter(learnable), None),
             "task": schema.task if learnable else None,
             "subject_id": schema.subject_id if schema.subject_id in names else None,
             "client": schema.client if schema.client in names else None,

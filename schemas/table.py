@@ -213,7 +213,7 @@ def faults(found: list[Failure], schema: DatasetSchema, rows: np.ndarray, *, pla
             known.get(failure.column),
             rows,
             place=place,
-            is_target=failure.column == schema.target,
+            is_target=failure.column in schema.targets,
         )
         for failure in found
     ]

@@ -112,8 +112,13 @@ def column_faults(schema: DatasetSchema, names: Sequence[str], *, identifying: C
     elif loose:
         faults += [
             Fault(f"dataset.{key}", f"column {shown(name)} {loose[name]} and would be left out", "", "give it a role")
-            for key in ("target", "subject_id", "client")
-            if (name := getattr(schema, key)) in loose
+            for key, needed in (
+                ("target", schema.targets),
+                ("subject_id", (schema.subject_id,)),
+                ("client", (schema.client,)),
+            )
+            for name in needed
+            if name in loose
         ]
     return faults
 

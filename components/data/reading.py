@@ -204,7 +204,7 @@ def _failures(frame: pd.DataFrame, schema: DatasetSchema, columns: Mapping[str, 
     found = [failure for column in columns.values() for failure in column.failures]
     for column in schema.used:
         missing = positions[columns[column.name].missing[positions]]
-        if len(missing) and (not column.nullable or column.name == schema.target):
+        if len(missing) and (not column.nullable or column.name in schema.targets):
             found.append(Failure(column.name, "missing", missing, len(frame)))
     found += [
         replace(failure, positions=positions[failure.positions]) for failure in failures(frame, _relaxed(schema, frame))

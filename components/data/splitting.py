@@ -14,8 +14,8 @@ def split(table: Table, seed: int, purpose: str = "split") -> Split:
 
     The same multiset of rows in another order gives the same multiset on each side. All rows of a person (the
     schema's ``subject_id``) go to one side; a row without a subject id is a person of its own. With ``stratify`` every
-    class of the target is held out by the same share, a person counting under the class of the first of their rows in
-    canonical order.
+    class of the target (of several targets: every combination of their classes) is held out by the same share, a person
+    counting under the class of the first of their rows in canonical order.
 
     Parameters
     ----------
@@ -48,10 +48,11 @@ def split(table: Table, seed: int, purpose: str = "split") -> Split:
         )
     draw = stream(seed, purpose).permutation(len(rows_in_unit))
     strata = np.zeros(len(rows_in_unit), dtype=np.int64)
-    if schema.split.stratify and schema.target is not None:
+    if schema.split.stratify and schema.targets:
         first = np.full(len(rows_in_unit), len(frame))
         np.minimum.at(first, unit_of_row[order], np.arange(len(frame)))
-        strata = value_ranks(frame[schema.target])[order][first]
+        ranks = np.column_stack([value_ranks(frame[name]) for name in schema.targets])
+        strata = np.unique(ranks, axis=0, return_inverse=True)[1].reshape(-1)[order][first]
     held_out = _held_out(draw, strata, rows_in_unit, schema.split.test)[unit_of_row]
     return Split(train=Table(frame[~held_out], schema), test=Table(frame[held_out], schema))
 

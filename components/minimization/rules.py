@@ -43,9 +43,9 @@ def column_faults(params: Declaration, schema: DatasetSchema) -> Iterator[Fault]
 def _no_feature(name: str, schema: DatasetSchema) -> Fault:
     features = schema.features
     if name in schema.names():
-        what = (
-            "the target" if name == schema.target else f"{_article(schema.column(name).role or 'column without role')}"
-        )
+        what = _article(schema.column(name).role or "column without role")
+        if name in schema.targets:
+            what = "the target" if len(schema.targets) == 1 else "a target"
         return Fault(
             PLACE, f"{name!r} is {what}, and no input of the model", f"one of {names(features)}", "leave it out"
         )

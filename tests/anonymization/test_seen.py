@@ -417,3 +417,18 @@ def test_a_target_is_learned_as_released_and_predicted_as_it_is() -> None:
 def test_the_middle_of_the_widest_span_is_a_number():
     column = Column(name="x", dtype="number")
     assert middles(np.array([-1.7e308, 1.0]), np.array([1.7e308, 2.0]), column).tolist() == [0.0, 1.5]
+
+
+def test_every_target_is_learned_as_released_and_predicted_as_it_is() -> None:
+    columns = {name: {"role": "quasi_identifier", **COLUMNS[name]} for name in ("age", "height")}
+    whole = {"name": "m", "source": {"name": "none"}, "target": ["age", "height"], "task": "regression"}
+    schema = DatasetSchema.model_validate({**whole, "columns": columns})
+    table = Table(pd.DataFrame({"age": [20, 29, 61], "height": [1.5, 1.6, 1.7]}), schema)
+    _, seen = seen_on(table, {"age": 1, "height": 2}, SeenAs())
+    released = [
+        Published(schema.column("age"), None, np.array([24, 24, 64]), generalised=True),
+        Published(schema.column("height"), None, np.array([1.6, 1.6, 1.6]), generalised=True),
+    ]
+    training = learned_from(seen, table, released, np.array([False, True, False]))
+    assert training.frame.to_numpy().tolist() == [[24, 1.6], [64, 1.6]]
+    pd.testing.assert_frame_equal(seen(table).frame, table.frame)

@@ -42,3 +42,11 @@ def test_each_person_stands_for_as_many_as_the_sample_is_a_part_of(make: Make):
     assert rows_of(released, named.schema, named.frame, ["a", "a", "b"]).each_stands_for == 15
     counted = make(cells, population={"size": 30, "path": "all.csv"})
     assert rows_of(counted.frame, counted.schema, fitting=np.array([1, 2, 3])).each_stands_for is None
+
+
+def test_every_target_counts_as_sensitive(make: Make):
+    table = make({"age": [1, 2], "cost": [5.0, 1.0], "disease": ["flu", "angina"]})
+    columns = [column.model_copy(update={"role": "insensitive"}) for column in table.schema.columns]
+    schema = table.schema.model_copy(update={"columns": columns, "target": ["cost", "disease"]})
+    assert list(rows_of(table.frame, schema, table.frame).values) == ["cost", "disease"]
+    assert list(rows_of(table.frame, schema.of_target("disease"), table.frame).values) == ["disease"]

@@ -179,3 +179,17 @@ def test_one_row_or_one_person_can_not_be_split(make_schema: Any) -> None:
         split(table_of(make_schema, people(1)), 0)
     with pytest.raises(DataError, match="1 person can't be split"):
         split(table_of(make_schema, people(50, 1), subject_id="person"), 0)
+
+
+def test_stratifying_keeps_the_share_of_every_combination_of_targets(make_schema: Any) -> None:
+    random = np.random.default_rng(1)
+    frame = people(4000).assign(z=pd.array(random.choice(["p", "q"], 4000, p=[0.9, 0.1]), dtype="string"))
+    rules = {"target": ["y", "z"], "task": "classification", "split": {"test": 0.25, "stratify": True}}
+    parts = split(table_of(make_schema, frame, **rules), 0)
+    wanted = frame.groupby(["y", "z"], observed=True).size() * 0.25
+    assert len(wanted) > 2
+    found = parts.test.frame.groupby(["y", "z"], observed=True).size()
+    assert (found - wanted).abs().max() <= 1
+    swapped = split(table_of(make_schema, frame, **rules | {"target": ["z", "y"]}), 0)
+    found = swapped.test.frame.groupby(["y", "z"], observed=True).size()
+    assert (found - wanted).abs().max() <= 1

@@ -200,3 +200,16 @@ def test_a_large_table_comes_back_as_it_was_without_a_warning(tmp_path: Path) ->
         warnings.simplefilter("error")
         read_frame = read(schema, Csv(path="table.csv"), tmp_path).table.frame
     pd.testing.assert_frame_equal(read_frame, frame)
+
+
+def test_every_target_is_kept_and_has_no_missing_cell(csv_faults: Any) -> None:
+    columns = {"a": TEXT, "b": {"dtype": "text", "role": None}, "c": {"dtype": "text", "role": None}}
+    faults = csv_faults("a,b,c\nx,y,z\n", columns, undeclared="drop", target=["b", "c"])
+    assert [(fault.place, fault.problem.split()[1]) for fault in faults] == [
+        ("dataset.target", "'b'"),
+        ("dataset.target", "'c'"),
+    ]
+    holes = {"a": TEXT, "b": TEXT | {"nullable": True}, "c": TEXT | {"nullable": True}}
+    faults = csv_faults("a,b,c\nx,,z\nx,y,\nx,y,z\n", holes, target=["b", "c"])
+    assert len(faults) == 2
+    assert all("the target in every row" in str(fault) for fault in faults)

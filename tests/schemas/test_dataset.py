@@ -123,3 +123,38 @@ def test_generalised_columns_become_text() -> None:
     DatasetSchema.model_validate(out.model_dump())
     with pytest.raises(KeyError, match="id"):
         released(schema_of(), ["id"])
+
+
+TWO = {"target": ["ill", "site"], "task": "classification"}
+
+
+def test_a_list_of_targets_is_seen_by_no_model() -> None:
+    schema = schema_of(**TWO)
+    assert schema.targets == ("ill", "site")
+    assert schema.features == ["age"]
+    assert schema.model_dump()["target"] == ["ill", "site"]
+    assert schema_of().targets == ()
+
+
+def test_a_single_target_is_a_single_name_however_it_is_given() -> None:
+    one, listed = (schema_of(target=target, task="classification") for target in ("ill", ["ill"]))
+    assert one == listed
+    assert one.targets == ("ill",)
+    assert listed.model_dump()["target"] == "ill"
+
+
+@pytest.mark.parametrize(
+    ("target", "words"), [(["ill", "site", "ill"], "listed twice: ill"), ([], "at least 1"), ([1], "str")]
+)
+def test_targets_are_names_each_listed_once(target: Any, words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        schema_of(target=target, task="classification")
+
+
+def test_a_release_keeps_the_targets_that_can_be_learned() -> None:
+    whole = released(schema_of(**TWO))
+    assert whole.target == ["ill", "site"]
+    less = released(schema_of(**TWO), ["site"])
+    assert (less.target, less.task) == ("ill", "classification")
+    nothing = released(schema_of(**TWO), ["site", "ill"])
+    assert (nothing.target, nothing.task) == (None, None)

@@ -162,7 +162,7 @@ def shares(codes: IntArray, size: int) -> FloatArray:
 
 
 def _disclosing(schema: DatasetSchema, frame: pd.DataFrame) -> list[Column]:
-    found = [column for column in schema.columns if column.role == "sensitive" or column.name == schema.target]
+    found = [column for column in schema.columns if column.role == "sensitive" or column.name in schema.targets]
     return [column for column in found if column.name in frame.columns and column.role != "quasi_identifier"]
 
 

@@ -91,15 +91,15 @@ def learned_from(seen: Seen, table: Table, columns: Sequence[Published], suppres
     """
     kept = Table(table.frame[~suppressed] if suppressed.any() else table.frame, table.schema)
     shown = seen(kept)
-    target = {one.column.name: one.training for one in columns if one.column.name == table.schema.target}
-    if not target:
+    targets = {one.column.name: one.training for one in columns if one.column.name in table.schema.targets}
+    if not targets:
         return shown
-    cells = {name: take(training, np.flatnonzero(~suppressed)) for name, training in target.items()}
+    cells = {name: take(training, np.flatnonzero(~suppressed)) for name, training in targets.items()}
     return Table(with_cells(shown.frame, cells), shown.schema)
 
 
 def _see(views: Sequence[_View], table: Table) -> Table:
-    shown = [view for view in views if view.column.name != table.schema.target]
+    shown = [view for view in views if view.column.name not in table.schema.targets]
     check_coverage(table, {view.column.name: view.hierarchy for view in shown})
     schema = _declared(released(table.schema), shown)
     cells = {view.column.name: _cells(view, table) for view in shown}
