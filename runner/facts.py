@@ -167,7 +167,8 @@ def utility_metrics(scope: str, model: Model, parts: Split) -> tuple[list[Metric
             facts = {each.name: getattr(figure, each.name) for each in fields(figure) if each.name != "note"}
             metrics.append(Metric(stage="model", scope=scope, split=name, **facts))
             if figure.note:
-                warnings.append(f"{figure.metric} of {scope} on {name} rows: {figure.note}")
+                about = f" for {figure.column}" if figure.column else ""
+                warnings.append(f"{figure.metric} of {scope}{about} on {name} rows: {figure.note}")
     return metrics, warnings
 
 

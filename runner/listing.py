@@ -113,7 +113,7 @@ def _note(record: Record, status: str) -> str:
 def headlines(record: Record) -> list[str]:
     """Return the headline figures of a record: k before and after, accuracy (or r2) original and anonymized."""
     risk = {row.when: row for row in record.metrics if row.stage == "anonymization" and row.metric == "k"}
-    tests = [row for row in record.metrics if row.stage == "model" and row.split == "test"]
+    tests = [row for row in record.metrics if row.stage == "model" and row.split == "test" and not row.column]
     found = [_change("k", risk.get("before"), risk.get("after"))]
     for name in ("accuracy", "r2"):
         by_scope = {row.scope: row for row in tests if row.metric == name}

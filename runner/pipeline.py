@@ -298,7 +298,9 @@ def _retraining(job: Job, release: Release | None, original: Model | None) -> Mo
     with job.stage("retraining") as note:
         model = fitted(job, release.training, None if release.seen is None else release.training.schema)
         note.inputs = {"training": table_digest(release.training)}
-        note.outputs = {path.name: sha256(path.read_bytes()).hexdigest() for path in save(job, model, raw=False)}
+        home = job.record.path("model/model.json").parent
+        files = {path.relative_to(home).as_posix(): path for path in save(job, model, raw=False)}
+        note.outputs = {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     return model
 
 

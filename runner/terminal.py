@@ -116,7 +116,7 @@ def summary(
     for metric in ("accuracy", "r2"):
         if reached := figures.models(metric, ("original", "anonymized", "minimized")):
             shown = " -> ".join(f"{value:.3f} {scope}" for scope, value in reached.items())
-            lines.append((metric, f"{shown}   (test rows, target {dataset.target})"))
+            lines.append((metric, f"{shown}   (test rows, {_learned(dataset, metric)})"))
             lines += [
                 ("", f"reference lines: {', '.join(f'{value:.3f} {scope}' for scope, value in references.items())}")
                 for references in [figures.models(metric, ("constant", "linear"))]
@@ -125,6 +125,13 @@ def summary(
         more = f"   ({len(warnings) - 1} more in record.json)" if len(warnings) > 1 else ""
         lines.append(("warning", f"{warnings[0]}{more}"))
     return [f"{name:<{WIDTH}}{text}" for name, text in lines]
+
+
+def _learned(dataset: DatasetSchema, metric: str) -> str:
+    """Say what a figure is about; of several targets it is the one of all together."""
+    if len(dataset.targets) == 1:
+        return f"target {dataset.targets[0]}"
+    return f"{'all' if metric == 'accuracy' else 'mean'} of {len(dataset.targets)} targets"
 
 
 def close(lines: Sequence[str], folder: Path) -> None:

@@ -168,7 +168,7 @@ class Metric(Contract):
         pattern=rf"^({'|'.join(SCOPES)}|federated:.+|client:.+|use:.+)$",
         description="model, reference line, client or way of use that the figure is about",
     )
-    column: str = Field(default="", description="the sensitive, or minimised, column, where one is meant")
+    column: str = Field(default="", description="the sensitive, minimised or, of several, target column that is meant")
     split: Literal["", "train", "test"] = Field(default="", description="rows that it was measured on")
     when: Literal["", "before", "after"] = Field(default="", description="before or after the stage")
     value: Real | None = Field(description="the figure as measured; null where it is undefined")

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -14,6 +13,7 @@ from components.minimization.problem import Answers
 from components.minimization.result import Minimized
 from components.models import Model, Target, build
 from components.models.declarations import Forest
+from components.models.target import joined, numbers_of
 from schemas.dataset import DatasetSchema
 from schemas.faults import DataError, Fault
 
@@ -47,10 +47,8 @@ class Asked:
             raise DataError([_uncovered(fault) for fault in error.faults]) from None
 
     def __call__(self, frame: pd.DataFrame) -> Answers:
-        """Return the model's answers, shape (rows, 1): int64 class positions, or float64 of a regression."""
-        target = self.model.target
-        said = pd.DataFrame({target.column: self.model.predict(self.rows(frame))})
-        return target.encode(said)[:, np.newaxis]
+        """Return the model's answers, shape (rows, targets): int64 class positions, or float64 of a regression."""
+        return numbers_of(self.model.targets, self.model.predict(self.rows(frame)))
 
 
 def stand_in(asked: Asked, rows: Table, seed: int) -> Asked:
@@ -65,13 +63,16 @@ def stand_in(asked: Asked, rows: Table, seed: int) -> Asked:
     seed : int
         The run's root seed.
     """
-    told = asked.model.predict(asked.rows(rows.frame))
-    name = asked.model.target.column
-    cells = rows.frame[name]
-    kept = pd.Series(told, index=cells.index)
-    taught = rows.frame.assign(**{name: kept if asked.model.target.task == "regression" else kept.astype(cells.dtype)})
-    model = build(Forest(), asked.schema, seed, learn=True).fit(Table(taught, asked.schema))
+    targets, answers = asked.model.targets, asked(rows.frame)
+    said = {each.column: _cells(each, answers[:, at], rows.frame[each.column]) for at, each in enumerate(targets)}
+    model = build(Forest(), asked.schema, seed, learn=True).fit(Table(rows.frame.assign(**said), asked.schema))
     return Asked(model, asked.schema)
+
+
+def _cells(target: Target, answers: npt.NDArray[Any], cells: pd.Series) -> pd.Series:
+    """Return answers as the cells of a table; numbers needn't be whole, as those of the target may have to."""
+    said = pd.Series(target.decode(answers), index=cells.index)
+    return said if target.task == "regression" else said.astype(cells.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +89,17 @@ class Told:
     minimized: Minimized
 
     @property
-    def target(self) -> Target:
+    def targets(self) -> Sequence[Target]:
         """What is predicted."""
-        return self.asked.model.target
-
-    @property
-    def classes(self) -> Sequence[Any]:
-        """Classes in declared order; empty for regression."""
-        return self.asked.model.classes
+        return self.asked.model.targets
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
-        """Return one value of the target's domain per row."""
-        return self.target.decode(self.minimized.answers(frame, self.asked)[:, 0])
+        """Return one value of the target's domain per row; of several targets a column each."""
+        answers = self.minimized.answers(frame, self.asked)
+        return joined([target.decode(answer) for target, answer in zip(self.targets, answers.T, strict=True)])
 
-    def scores(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
-        """Return (rows, classes) scores; None where the end of asking has an answer of its own."""
+    def scores(self, frame: pd.DataFrame) -> npt.NDArray[Any] | Sequence[npt.NDArray[Any] | None] | None:
+        """Return scores as the model does; None where the end of asking has an answer of its own."""
         if not isinstance(self.minimized, Generalizer):
             return None
         return self.asked.model.scores(self.asked.rows(self.minimized.transform(frame)))

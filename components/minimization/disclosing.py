@@ -1,5 +1,6 @@
 """What a contract tells of the rows behind it: whether that makes it raw, and how many digits its means have."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import floor, log10
 
@@ -23,11 +24,13 @@ DIGITS = 2
 """Significant digits of the answers' standard deviation that the mean answer of a cell is told to."""
 
 
-def why_raw(params: Minimization, minimized: Minimized, target: Target) -> tuple[str, ...]:
+def why_raw(params: Minimization, minimized: Minimized, targets: Sequence[Target]) -> tuple[str, ...]:
     """Return why a contract is as raw as the rows; nothing where it may leave the house."""
     reasons = {
         "representatives are actual rows": isinstance(minimized, Generalizer) and minimized.representative == "row",
-        "domains or classes come from rows": target.learned or any(each.learned for each in minimized.attributes),
+        "domains or classes come from rows": (
+            any(target.learned for target in targets) or any(each.learned for each in minimized.attributes)
+        ),
         f"parts may rest on fewer than {FEWEST} rows (minimization.min_rows={params.min_rows})": (
             params.min_rows < FEWEST
         ),

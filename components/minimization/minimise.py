@@ -192,7 +192,7 @@ def _judged(
     losses = dict(minimized.losses(codes))
     questions = minimized if isinstance(minimized, Questions) else None
     return Outcome(
-        contract=to_contract(minimized, losses, verdict, [_output(asking.model.target)]),
+        contract=to_contract(minimized, losses, verdict, [_output(target) for target in asking.model.targets]),
         told=Told(asking, minimized),
         verdict=verdict,
         ncp=losses,
@@ -204,7 +204,7 @@ def _judged(
         necessity=necessity(minimized, report.frame, asking, params.audit_rows, problem.seed),
         subgroups=subgroups(report.frame, schema, report.answers, now),
         steps=found.steps,
-        raw=(*why_raw(params, minimized, asking.model.target), *few_persons(minimized, problem.fit, schema)),
+        raw=(*why_raw(params, minimized, asking.model.targets), *few_persons(minimized, problem.fit, schema)),
         notes=(*notes, *found.notes),
     )
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from components.models.callable_model import CallableModel
-    from components.models.encoded_model import load
     from components.models.figures import Figure, utility
     from components.models.inputs import as_frame
     from components.models.interface import Model, build, check
+    from components.models.joint_model import JointModel, load
     from components.models.keras_engine import wrap_keras, wrap_trained_keras
     from components.models.predictions_model import PredictionsModel
     from components.models.reference import reference_models
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CallableModel",
     "Figure",
+    "JointModel",
     "Model",
     "PredictionsModel",
     "Target",
@@ -39,13 +40,14 @@ __all__ = [
 _HOMES = {
     "CallableModel": "callable_model",
     "Figure": "figures",
+    "JointModel": "joint_model",
     "Model": "interface",
     "PredictionsModel": "predictions_model",
     "Target": "target",
     "as_frame": "inputs",
     "build": "interface",
     "check": "interface",
-    "load": "encoded_model",
+    "load": "joint_model",
     "reference_models": "reference",
     "utility": "figures",
     "wrap_keras": "keras_engine",

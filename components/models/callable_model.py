@@ -24,11 +24,12 @@ class CallableModel(TrainedModel):
     ----------
     function : callable
         Gets a frame of its own with the schema's feature columns, dtypes as in the table. Gives an array-like of
-        shape (rows,) or (rows, classes), or a list of such arrays, one an output.
+        shape (rows,) or (rows, classes), or a list of such arrays, one an output. Of several targets there is one
+        output each, in the schema's order; labels or numbers may also come as a table of one column each.
     schema : DatasetSchema
     outputs : {"labels", "probabilities", "logits"}, default "labels"
     target_output : int, default 0
-        Which of several outputs is the schema's target.
+        Which of several outputs is the schema's target, where it has one.
     described : mapping of str to Any, optional
         What ``model.json`` says of the function beside its outputs, as JSON can hold it.
     notes : sequence of str, optional
@@ -84,7 +85,7 @@ class CallableModel(TrainedModel):
             raise ConfigurationError(
                 Fault("model", f"the function fails on these rows ({type(error).__name__})", values=str(error))
             ) from None
-        return answers_of(raw, self.form, self.target, rows=len(frame), target_output=self.target_output)
+        return answers_of(raw, self.form, self.targets, rows=len(frame), target_output=self.target_output)
 
 
 def check(params: CallableDeclaration, schema: DatasetSchema) -> list[Fault]:

@@ -246,7 +246,9 @@ class Predictions(ModelDeclaration):
     key: list[str] | None = Field(
         default=None, min_length=1, description="columns that tell rows apart, here and in the file; all features"
     )
-    column: str | None = Field(default=None, description="column of the file with the label, or the number")
+    column: str | Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None, description="column of the file with the label, or the number; of several targets a list"
+    )
     columns: list[str] | None = Field(
         default=None, min_length=2, description="columns of the file with the probability of each class, in order"
     )
@@ -260,8 +262,12 @@ class Predictions(ModelDeclaration):
     def _told_once(self) -> Self:
         if (self.column is None) == (self.columns is None):
             raise PydanticCustomError("predictions", "either column (a label or number) or columns (probabilities)")
-        answers = self.columns or [self.column or ""]
-        listed = [*answers, *(self.key or ())]
+        listed = [*(self.columns or self.labels), *(self.key or ())]
         if len(set(listed)) != len(listed):
             raise PydanticCustomError("predictions", "a column is named twice among key, column and columns")
         return self
+
+    @property
+    def labels(self) -> list[str]:
+        """Columns of the file with the label, or the number, of each target; empty where there are probabilities."""
+        return self.column if isinstance(self.column, list) else [self.column] if self.column is not None else []

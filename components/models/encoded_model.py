@@ -73,6 +73,11 @@ class EncodedModel:
         return self.fitted.target
 
     @property
+    def targets(self) -> tuple[Target]:
+        """The target, as models of several have them."""
+        return (self.target,)
+
+    @property
     def classes(self) -> tuple[Any, ...]:
         """Classes in declared order; empty for regression."""
         return self.target.classes

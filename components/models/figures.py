@@ -1,15 +1,15 @@
 """How good a model is on rows: figures with their intervals."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy.stats import beta, rankdata, t
 
 from components.data.table import Table
 from components.models.interface import Model
-from components.models.target import Numbers
+from components.models.target import Numbers, Target, numbers_of
 from schemas.faults import DataError, Fault
 
 CONFIDENCE = 0.95
@@ -34,6 +34,8 @@ class Figure:
         Unit of the value; empty for shares and scores.
     note : str
         Why there is no value.
+    column : str
+        The target that it is about, where the model has several; empty for a figure of all of them.
     """
 
     metric: str
@@ -42,6 +44,7 @@ class Figure:
     high: float | None = None
     unit: str = ""
     note: str = ""
+    column: str = ""
 
 
 def utility(model: Model, table: Table) -> list[Figure]:
@@ -62,6 +65,8 @@ def utility(model: Model, table: Table) -> list[Figure]:
         are predicted), ``auc`` (two classes: of the last declared one; more: mean over the classes, each against the
         rest). Regression: ``mae``, ``mre`` (mean of absolute error / absolute value over the rows whose value isn't
         0), ``rmse`` (these three with an interval by Student's t on the rows' errors), ``r2``.
+        Of several targets: all of these for each, under its name, and before them one figure of all: ``accuracy``, the
+        share of rows with every target right, or ``r2``, the mean over the targets.
 
     Raises
     ------
@@ -70,11 +75,34 @@ def utility(model: Model, table: Table) -> list[Figure]:
     """
     if table.frame.empty:
         raise DataError(Fault("rows to measure on", "0 rows", "at least one"))
-    truth = model.target.encode(table.frame)
-    if model.target.task == "regression":
-        return _regression(truth, model.predict(table.frame), model.target.unit)
-    predicted = model.target.encode(pd.DataFrame({model.target.column: model.predict(table.frame)}))
-    return [*_hits(truth, predicted, len(model.classes)), _auc(truth, model.scores(table.frame))]
+    targets = model.targets
+    truth = np.column_stack([target.encode(table.frame) for target in targets])
+    predicted = numbers_of(targets, model.predict(table.frame))
+    regression = targets[0].task == "regression"
+    found = None if regression else model.scores(table.frame)
+    scores = [found] if len(targets) == 1 else found or [None] * len(targets)
+    each = [_figures(*parts) for parts in zip(targets, truth.T, predicted.T, scores, strict=True)]
+    if len(targets) == 1:
+        return each[0]
+    named = [replace(one, column=target.column) for target, some in zip(targets, each, strict=True) for one in some]
+    hits = int((truth == predicted).all(axis=1).sum())
+    return [_mean_r2(named) if regression else _share("accuracy", hits, len(truth)), *named]
+
+
+def _figures(target: Target, truth: Numbers, predicted: Numbers, scores: Numbers | None) -> list[Figure]:
+    """Measure what is predicted of one target, given as its numbers."""
+    if target.task == "regression":
+        return _regression(truth, predicted, target.unit)
+    return [*_hits(truth, predicted, len(target.classes)), _auc(truth, scores)]
+
+
+def _mean_r2(figures: Sequence[Figure]) -> Figure:
+    """Return the mean over targets, none where one of them has none."""
+    values = [figure.value for figure in figures if figure.metric == "r2"]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return Figure("r2", None, note="these rows hold one value only of a target")
+    return Figure("r2", float(np.mean(known)))
 
 
 def _hits(truth: Numbers, predicted: Numbers, classes: int) -> list[Figure]:

@@ -9,15 +9,17 @@ import pandas as pd
 
 from components.data.table import Table
 from components.models.declarations import ModelDeclaration
-from components.models.target import Target
+from components.models.target import Target, faults
 from components.registry import load
 from schemas.dataset import DatasetSchema
 from schemas.declaration import Declaration
 from schemas.faults import Fault
 
+Array = npt.NDArray[Any]
+
 
 class Model(Protocol):
-    """A model of one target column that takes and gives values of the table's own domain."""
+    """A model of one target column, or of several, that takes and gives values of the table's own domain."""
 
     @property
     def trains(self) -> bool:
@@ -28,12 +30,8 @@ class Model(Protocol):
         """Whether it answers for known rows only, so that nothing new, such as a representative, can be asked."""
 
     @property
-    def target(self) -> Target:
-        """What is learned, and its classes."""
-
-    @property
-    def classes(self) -> Sequence[Any]:
-        """Classes in declared order; empty for regression."""
+    def targets(self) -> Sequence[Target]:
+        """What is learned, and its classes: one for each target column, in the schema's order."""
 
     @property
     def learned(self) -> Sequence[str]:
@@ -46,11 +44,14 @@ class Model(Protocol):
     def fit(self, table: Table) -> Self:
         """Learn from rows; their order doesn't matter. Only for a model that `trains`."""
 
-    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
-        """Return one value of the target's domain per row (regression: float64)."""
+    def predict(self, frame: pd.DataFrame) -> Array:
+        """Return one value of the target's domain per row (regression: float64); of several targets a column each."""
 
-    def scores(self, frame: pd.DataFrame) -> npt.NDArray[Any] | None:
-        """Return (rows, classes) probabilities or scores, larger meaning likelier; None where there are none."""
+    def scores(self, frame: pd.DataFrame) -> Array | Sequence[Array | None] | None:
+        """Return (rows, classes) probabilities or scores, larger meaning likelier; None where there are none.
+
+        Of several targets it is one such array, or None, each.
+        """
 
     def save(self, folder: Path) -> list[Path]:
         """Write the model in its framework's safe format and return the files written."""
@@ -58,6 +59,9 @@ class Model(Protocol):
 
 def build(params: Declaration, schema: DatasetSchema, seed: int, *, learn: bool = False) -> Model:
     """Make the model that a declaration names, not yet fitted.
+
+    Where the schema has several targets, a model that trains is made once for each (see `JointModel`); one that comes
+    trained answers for all of them.
 
     Parameters
     ----------
@@ -79,11 +83,25 @@ def build(params: Declaration, schema: DatasetSchema, seed: int, *, learn: bool 
     ConfigurationError
         The estimator or its parameters are wrong, or the schema declares too little.
     """
-    return cast("Model", load(params.component)(params, schema, seed, learn=learn))
+    made = load(params.component)
+    if not _one_each(params, schema):
+        return cast("Model", made(params, schema, seed, learn=learn))
+    from components.models.joint_model import JointModel
+
+    return JointModel([made(params, schema.of_target(name), seed, learn=learn) for name in schema.targets])
 
 
 def check(params: Declaration, schema: DatasetSchema) -> list[Fault]:
     """Return all that is wrong with a model's declaration, without any data (a third party's is not looked into)."""
     if not isinstance(params, ModelDeclaration):
         return []
-    return cast("list[Fault]", load(params.checks)(params, schema))
+    found = load(params.checks)
+    if not _one_each(params, schema):
+        return cast("list[Fault]", found(params, schema))
+    every = [fault for name in schema.targets for fault in found(params, schema.of_target(name))]
+    return faults(schema) or list(dict.fromkeys(every))
+
+
+def _one_each(params: Declaration, schema: DatasetSchema) -> bool:
+    """Tell whether each of several targets gets a model of its own; a third party's model is taken to train."""
+    return len(schema.targets) > 1 and getattr(params, "trains", True)

@@ -96,13 +96,24 @@ def answers(raw: Any, form: Outputs, *, classes: Sequence[int], rows: int) -> li
 
 
 def separate(raw: Any, outputs: int, rows: int) -> list[Any]:
-    """Take several outputs apart; ``ConfigurationError`` where there are not as many."""
-    if isinstance(raw, list | tuple) and len(raw) == outputs and all(np.shape(part)[:1] == (rows,) for part in raw):
+    """Take several outputs apart: a list of arrays, or a table; ``ConfigurationError`` where there are not as many.
+
+    A list of lists is a table, row by row, as it is everywhere else.
+    """
+    if isinstance(raw, list | tuple) and len(raw) == outputs and all(_has_rows(part, rows) for part in raw):
         return list(raw)
-    table = np.asarray(plain(raw))
+    lists = isinstance(raw, list | tuple)
+    try:
+        table = np.asarray(plain(raw), dtype=object if lists else None)  # texts would make texts of numbers beside them
+    except ValueError:
+        raise ConfigurationError(Fault("model", "gives rows of unequal length")) from None
     if table.shape != (rows, outputs):
         raise _misshapen(table, f"{outputs} arrays of {rows} rows, or ({rows}, {outputs})")
     return list(table.T)
+
+
+def _has_rows(part: Any, rows: int) -> bool:
+    return hasattr(part, "shape") and tuple(part.shape[:1]) == (rows,)
 
 
 def label_positions(raw: Any, target: Target, rows: int) -> npt.NDArray[np.int64]:

@@ -16,9 +16,9 @@ from components.data.table import Table
 from components.models.callable_file import file_fault
 from components.models.declarations import Predictions
 from components.models.known_rows import KnownRows
-from components.models.outputs import Answer, Outputs
+from components.models.outputs import Outputs
 from components.models.target import Numbers, Target
-from components.models.trained_model import Answers, TrainedModel, answers_of, declared_target, target_faults
+from components.models.trained_model import Answers, TrainedModel, answers_of, declared_targets, target_faults
 from components.registry import load
 from schemas.dataset import Column, DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
@@ -35,13 +35,13 @@ class PredictionsModel(TrainedModel):
     frame : pandas.DataFrame
         The rows that were predicted; holds at least the key columns.
     predictions : array-like, or list of these
-        Of these rows, in their order: as a function of `CallableModel` gives them.
+        Of these rows, in their order: as a function of `CallableModel` gives them, also of several targets.
     schema : DatasetSchema
     key : sequence of str, optional
         Columns that tell rows apart; all features without it.
     outputs : {"labels", "probabilities", "logits"}, default "labels"
     target_output : int, default 0
-        Which of several outputs is the schema's target.
+        Which of several outputs is the schema's target, where it has one.
 
     Raises
     ------
@@ -70,11 +70,8 @@ class PredictionsModel(TrainedModel):
         if frame.empty:
             raise DataError(Fault("stored predictions", "0 rows", "at least one"))
         self._known = KnownRows(frame, _key(schema, key))
-        found = answers_of(predictions, outputs, self.target, rows=len(frame), target_output=target_output)
-        first = _first(self._known.groups, found)
-        own = found.own
-        scores = None if own.scores is None else own.scores[first]
-        self._stored = Answers(Answer(own.numbers[first], scores), found.joint[first])
+        found = answers_of(predictions, outputs, self.targets, rows=len(frame), target_output=target_output)
+        self._stored = found.taken(_first(self._known.groups, found))
 
     @property
     def seen(self) -> tuple[str, ...]:
@@ -108,14 +105,12 @@ class PredictionsModel(TrainedModel):
             verb = "have" if unknown > 1 else "has"
             problem = f"{unknown} of {len(frame)} rows {verb} no stored prediction"
             raise DataError(Fault("model", problem, "rows that were predicted", "store predictions of all rows"))
-        own = self._stored.own
-        scores = None if own.scores is None else own.scores[groups]
-        return Answers(Answer(own.numbers[groups], scores), self._stored.joint[groups])
+        return self._stored.taken(groups)
 
 
 def check(params: Predictions, schema: DatasetSchema) -> list[Fault]:
     """Return all that is wrong with a declaration: target, key, number of columns, the file and its header."""
-    wrong = target_faults(schema) or _column_faults(params, declared_target(schema))
+    wrong = target_faults(schema) or _column_faults(params, declared_targets(schema))
     wrong += _key_faults(schema, params.key)
     missing = file_fault(params.path)
     return [*wrong, missing] if missing else [*wrong, *_header_faults(params, schema)]
@@ -136,8 +131,10 @@ def build(params: Predictions, schema: DatasetSchema, seed: int, *, learn: bool 
     names = _answers(params)
     reading = _read(params, schema, names)
     frame = reading.table.frame
-    stored = [frame[name] for name in names]
-    predictions = stored[0] if params.columns is None else np.column_stack(stored)
+    stored: Any = [frame[name] for name in names]
+    if params.columns is not None:
+        stored = np.column_stack(stored)
+    predictions = stored[0] if params.columns is None and len(names) == 1 else stored
     outputs: Outputs = "labels" if params.columns is None else "probabilities"
     made = PredictionsModel(frame, predictions, schema, key=params.key, outputs=outputs)
     made.inputs = reading.inputs
@@ -146,7 +143,7 @@ def build(params: Predictions, schema: DatasetSchema, seed: int, *, learn: bool 
 
 def _answers(params: Predictions) -> list[str]:
     """Return the columns of the file that hold predictions."""
-    return params.columns or [params.column or ""]
+    return params.columns or params.labels
 
 
 def _key(schema: DatasetSchema, key: Sequence[str] | None) -> list[Column]:
@@ -154,7 +151,7 @@ def _key(schema: DatasetSchema, key: Sequence[str] | None) -> list[Column]:
 
 
 def _key_faults(schema: DatasetSchema, key: Sequence[str] | None) -> list[Fault]:
-    used = {column.name for column in schema.used} - {schema.target}
+    used = {column.name for column in schema.used} - set(schema.targets)
     return [
         Fault("model.key", f"the table has no column {shown(name)} to tell rows apart by", ", ".join(sorted(used)))
         for name in key or ()
@@ -162,8 +159,17 @@ def _key_faults(schema: DatasetSchema, key: Sequence[str] | None) -> list[Fault]
     ]
 
 
-def _column_faults(params: Predictions, target: Target) -> list[Fault]:
-    if params.columns is None or len(params.columns) == len(target.classes):
+def _column_faults(params: Predictions, targets: Sequence[Target]) -> list[Fault]:
+    if params.columns is None:
+        if len(params.labels) == len(targets):
+            return []
+        problem = f"names {len(params.labels)} column{'s' if len(params.labels) > 1 else ''}"
+        return [Fault("model.column", problem, f"one for each of {len(targets)} targets, in their order")]
+    if len(targets) > 1:
+        problem = f"probabilities are those of one target, and there are {len(targets)}"
+        return [Fault("model.columns", problem, "labels", "name a column for each target in model.column")]
+    (target,) = targets
+    if len(params.columns) == len(target.classes):
         return []
     allowed = f"one for each of {len(target.classes)} classes" if target.classes else "column, for a regression"
     return [Fault("model.columns", f"names {len(params.columns)} columns", allowed)]
@@ -197,7 +203,7 @@ def _header_faults(params: Predictions, schema: DatasetSchema) -> list[Fault]:
 def _first(groups: Numbers, found: Answers) -> Numbers:
     """Return the first row of each group, having made sure that all its rows have the same predictions."""
     _, first, group = np.unique(groups, return_index=True, return_inverse=True)
-    every = [found.joint] if found.own.scores is None else [found.joint, found.own.scores]
+    every = [found.joint, *(one.scores for one in found.own if one.scores is not None)]
     differs = np.logical_or.reduce([(part != part[first][group]).any(axis=1) for part in every])
     if conflicting := len(np.unique(group[differs])):
         several = conflicting > 1
@@ -238,7 +244,7 @@ def _of_prediction(name: str, params: Predictions, schema: DatasetSchema) -> Col
     """Declare a column of predictions: probabilities are numbers; a label is a value of the target."""
     if params.columns is not None:
         return Column(name=name, dtype="number", role="insensitive")
-    target = schema.column(schema.target or "")
+    target = schema.column(schema.targets[params.labels.index(name)])
     if schema.task == "regression":
         return Column(name=name, dtype="number", role="insensitive")  # a prediction may lie beyond the bounds
     return target.model_copy(update={"name": name, "role": "insensitive", "unique": False, "hierarchy": None})

@@ -1,8 +1,7 @@
 """Reference lines: what a figure has to be compared with before it means anything."""
 
 from components.models.declarations import AnySklearn
-from components.models.encoded_model import EncodedModel
-from components.models.sklearn_engine import build
+from components.models.interface import Model, build
 from schemas.dataset import DatasetSchema
 
 NEAR_LEAST_SQUARES = 1e-3
@@ -10,13 +9,13 @@ NEAR_LEAST_SQUARES = 1e-3
 solvable."""
 
 
-def reference_models(schema: DatasetSchema, seed: int, *, learn: bool = False) -> dict[str, EncodedModel]:
+def reference_models(schema: DatasetSchema, seed: int, *, learn: bool = False) -> dict[str, Model]:
     """Return the reference models, not yet fitted, by their scope in metrics.csv.
 
     Parameters
     ----------
     schema : DatasetSchema
-        Gives task and features.
+        Gives task, targets and features.
     seed : int
         The run's root seed.
     learn : bool, default False

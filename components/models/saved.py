@@ -22,7 +22,8 @@ class Description(Contract):
     """What ``model.json`` says.
 
     ``holds_rows`` is false only for models known to keep no train row; it says nothing of what can be inferred from
-    a model. ``facts`` is what the framework needs beside its files to read the model.
+    a model. ``facts`` is what the framework needs beside its files to read the model. Only a model that comes trained,
+    and is not read back, has several targets here.
     """
 
     schema_version: Literal[2] = 2
@@ -30,7 +31,7 @@ class Description(Contract):
     name: str
     seed: int
     parameters: dict[str, Any]
-    target: Target
+    target: Target | tuple[Target, ...]
     scale: Scale
     features: int
     learned: tuple[str, ...]
@@ -134,7 +135,7 @@ def read(folder: Path) -> Fitted:
     except ValidationError:
         raise DataError(Fault(DESCRIPTION, "not the description of a model")) from None
     framework = description.framework
-    if framework not in FRAMEWORKS:
+    if framework not in FRAMEWORKS or not isinstance(description.target, Target):
         raise DataError(Fault(DESCRIPTION, "the model is of a framework that isn't read", ", ".join(FRAMEWORKS)))
     if missing := absent(framework):
         raise ConfigurationError(missing)

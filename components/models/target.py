@@ -1,5 +1,6 @@
 """The column a model learns: its classes in declared order, and the way to numbers and back."""
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any, Self
 
@@ -10,11 +11,17 @@ import pandas as pd
 from components.data.features import floats, positions_among
 from components.models.declarations import Task
 from schemas.base import Contract
-from schemas.dataset import NUMERIC, TEXT_LIKE, Column, DatasetSchema, DType
+from schemas.dataset import TEXT_LIKE, Column, DatasetSchema, DType
 from schemas.faults import ConfigurationError, DataError, Fault
 
 CLASS_LIMIT = 100
 """Most classes that the bounds of an integer column are spelled out to."""
+
+FITTING: dict[Task, tuple[DType, ...]] = {
+    "classification": ("text", "category", "ordered", "boolean", "integer"),
+    "regression": ("integer", "number"),
+}
+"""Dtypes of the columns that each task can be about."""
 
 Numbers = npt.NDArray[Any]
 
@@ -81,11 +88,16 @@ class Target(Contract):
 
     @classmethod
     def from_schema(cls, schema: DatasetSchema, learn_from: pd.DataFrame | None = None) -> Self:
-        """Return the target of a schema; undeclared classes are taken from rows if there are any."""
+        """Return the one target of a schema; undeclared classes are taken from rows if there are any."""
         wrong = faults(schema)
+        if not wrong and len(schema.targets) > 1:
+            problem = f"{len(schema.targets)} targets, where one is learned"
+            wrong = [
+                Fault("dataset.target", problem, "one column", "take the schema of each (DatasetSchema.of_target)")
+            ]
         if wrong:
             raise ConfigurationError(wrong)
-        column = _column(schema)
+        column = schema.column(schema.targets[0])
         classes = () if schema.task == "regression" else _declared(column)
         learned = schema.task == "classification" and not classes
         if learned:
@@ -142,9 +154,31 @@ class Target(Contract):
         return values[np.asarray(numbers, dtype=np.int64)]
 
 
+def joined(outputs: Sequence[Numbers]) -> Numbers:
+    """Return predictions of one target as they are, of several side by side; objects where their dtypes differ."""
+    if len(outputs) == 1:
+        return outputs[0]
+    alike = len({output.dtype for output in outputs}) == 1
+    return np.column_stack([output if alike else output.astype(object) for output in outputs])
+
+
+def numbers_of(targets: Sequence[Target], predictions: Numbers) -> Numbers:
+    """Return what a model predicts as `Target.encode` would; shape (rows, targets), also of a single target.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+    predictions : numpy.ndarray, shape (rows,) or (rows, targets)
+        As `joined` gives them.
+    """
+    outputs = [predictions] if predictions.ndim == 1 else list(predictions.T)
+    named = pd.DataFrame({target.column: output for target, output in zip(targets, outputs, strict=True)})
+    return np.column_stack([target.encode(named) for target in targets])
+
+
 def faults(schema: DatasetSchema) -> list[Fault]:
-    """Return what makes the schema's target unfit for its task."""
-    if schema.task is None or schema.target is None or schema.target not in schema.names():
+    """Return what makes the schema's targets unfit for its task."""
+    if schema.task is None or not schema.targets or not set(schema.targets) <= set(schema.names()):
         return [
             Fault(
                 "dataset.target",
@@ -153,29 +187,32 @@ def faults(schema: DatasetSchema) -> list[Fault]:
                 "set dataset.target and dataset.task, or model=none",
             )
         ]
-    column = _column(schema)
-    if schema.task == "regression" and column.dtype not in NUMERIC:
-        return [
-            Fault("dataset.task", f"regression on a {column.dtype} column", "integer or number", _other(schema.task))
-        ]
-    if schema.task == "classification" and column.dtype not in TEXT_LIKE | {"boolean", "integer"}:
-        return [
-            Fault(
-                "dataset.task",
-                f"classification of a {column.dtype} column",
-                "text, category, ordered, boolean or integer",
-                _other(schema.task) if column.dtype == "number" else "choose another target",
-            )
-        ]
-    return []
+    columns = [schema.column(name) for name in schema.targets]
+    unfit = [column for column in columns if column.dtype not in FITTING[schema.task]]
+    if len(unfit) < len(columns):
+        return [_of_another_task(column, schema.task) for column in unfit]
+    return [
+        Fault(
+            "dataset.task",
+            f"{schema.task} {'on' if schema.task == 'regression' else 'of'} a {dtype} column",
+            " or ".join(", ".join(FITTING[schema.task]).rsplit(", ", 1)),
+            _other(schema.task) if schema.task == "regression" or dtype == "number" else "choose another target",
+        )
+        for dtype in dict.fromkeys(column.dtype for column in unfit)
+    ]
+
+
+def _of_another_task(column: Column, task: Task) -> Fault:
+    return Fault(
+        "dataset.target",
+        f"'{column.name}' is a {column.dtype} column, and the task of all targets is {task}",
+        " or ".join(", ".join(FITTING[task]).rsplit(", ", 1)),
+        "learn targets of another task in a run of their own",
+    )
 
 
 def _other(task: Task) -> str:
     return f"set dataset.task={'classification' if task == 'regression' else 'regression'}"
-
-
-def _column(schema: DatasetSchema) -> Column:
-    return schema.column(schema.target or "")
 
 
 def _declared(column: Column) -> tuple[Any, ...]:

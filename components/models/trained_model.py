@@ -1,6 +1,7 @@
 """Models that come trained: somebody else's answers about rows, taken as they are."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,10 +13,9 @@ import pandas as pd
 from components.brought import Brought
 from components.data.extract import InputFact
 from components.data.table import Table
-from components.models import target as targets
-from components.models.outputs import Answer, Outputs, answer, label_positions, plain
+from components.models.outputs import Answer, Outputs, answer, label_positions, plain, separate
 from components.models.saved import DESCRIPTION, Description
-from components.models.target import Numbers, Scale, Target
+from components.models.target import Numbers, Scale, Target, faults, joined
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
 from schemas.wording import shown
@@ -27,14 +27,19 @@ class Answers:
 
     Parameters
     ----------
-    own : Answer
-        Of the schema's target.
+    own : tuple of Answer
+        Of each of the schema's targets.
     joint : numpy.ndarray, shape (rows, outputs)
         Every output: labels as given (object), the likeliest classes' positions (int64), or numbers (float64).
     """
 
-    own: Answer
+    own: tuple[Answer, ...]
     joint: Numbers
+
+    def taken(self, rows: Numbers) -> "Answers":
+        """Return the answers of some rows, by their places."""
+        own = (Answer(one.numbers[rows], None if one.scores is None else one.scores[rows]) for one in self.own)
+        return Answers(tuple(own), self.joint[rows])
 
 
 class TrainedModel(ABC):
@@ -50,7 +55,7 @@ class TrainedModel(ABC):
         What a classifier gives; means nothing in regression. Labels are values of the target (numbers, where these
         are texts, are positions among the classes), and probabilities and logits stand in the order of the classes.
     target_output : int, default 0
-        Which of several outputs is the schema's target.
+        Which of several outputs is the schema's target. Where the schema has several, the outputs are its targets.
 
     Attributes
     ----------
@@ -78,7 +83,12 @@ class TrainedModel(ABC):
         self.target_output = target_output
         self.inputs = ()
         self.code = ()
-        self.target = declared_target(schema)
+        self.targets = declared_targets(schema)
+
+    @property
+    def target(self) -> Target:
+        """The target; of several the first."""
+        return self.targets[0]
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -111,7 +121,7 @@ class TrainedModel(ABC):
 
         Returns
         -------
-        numpy.ndarray, shape (rows,)
+        numpy.ndarray, shape (rows,), of several targets (rows, targets)
             float64 for regression; else bool, int64 or texts (object).
 
         Raises
@@ -121,13 +131,18 @@ class TrainedModel(ABC):
         ConfigurationError
             The model fails, or its answers are none; told by count.
         """
-        return self.target.decode(self._asked(frame).own.numbers)
+        own = self._asked(frame).own
+        return joined([target.decode(one.numbers) for target, one in zip(self.targets, own, strict=True)])
 
-    def scores(self, frame: pd.DataFrame) -> Numbers | None:
-        """Return (rows, classes) probabilities; None for labels and for regression. Raises as `predict` does."""
+    def scores(self, frame: pd.DataFrame) -> Numbers | list[Numbers | None] | None:
+        """Return (rows, classes) probabilities, of several targets a list of these; None for labels and for regression.
+
+        Raises as `predict` does.
+        """
         if not self.classes or self.form == "labels":
             return None
-        return self._asked(frame).own.scores
+        found = [one.scores for one in self._asked(frame).own]
+        return found[0] if len(found) == 1 else found
 
     def outputs(self, frame: pd.DataFrame) -> Numbers:
         """Return all outputs, of shape (rows, outputs) as in `Answers`. Raises as `predict` does."""
@@ -145,7 +160,7 @@ class TrainedModel(ABC):
             name=self.framework,
             seed=0,
             parameters=self.parameters(),
-            target=self.target,
+            target=self.target if len(self.targets) == 1 else self.targets,
             scale=Scale(),
             features=len(self.schema.features),
             learned=self.learned,
@@ -176,8 +191,8 @@ class TrainedModel(ABC):
     def _asked(self, frame: pd.DataFrame) -> Answers:
         self._require(frame)
         if frame.empty:
-            nothing = np.zeros((0, len(self.classes)))
-            return Answers(Answer(np.zeros(0), nothing), np.zeros((0, 1)))
+            nothing = (Answer(np.zeros(0), np.zeros((0, len(target.classes)))) for target in self.targets)
+            return Answers(tuple(nothing), np.zeros((0, len(self.targets))))
         return self._answers(frame)
 
     def _require(self, frame: pd.DataFrame) -> None:
@@ -188,34 +203,38 @@ class TrainedModel(ABC):
             )
 
 
-def declared_target(schema: DatasetSchema) -> Target:
-    """Return the target of a schema that declares its classes; ``ConfigurationError`` where it doesn't."""
-    target = Target.from_schema(schema, pd.DataFrame())
-    if not target.learned:
-        return target
+def declared_targets(schema: DatasetSchema) -> tuple[Target, ...]:
+    """Return the targets of a schema that declares their classes; ``ConfigurationError`` where it doesn't."""
+    if wrong := faults(schema):
+        raise ConfigurationError(wrong)
+    found = tuple(Target.from_schema(schema.of_target(name), pd.DataFrame()) for name in schema.targets)
+    if wrong := [_undeclared(target) for target in found if target.learned]:
+        raise ConfigurationError(wrong)
+    return found
+
+
+def _undeclared(target: Target) -> Fault:
     keys = "min and .max" if target.dtype == "integer" else "values"
-    raise ConfigurationError(
-        Fault(
-            f"column {shown(target.column)}",
-            "the target declares no classes",
-            "a model that comes trained can't learn them from rows",
-            f"set dataset.columns.{target.column}.{keys}",
-        )
+    return Fault(
+        f"column {shown(target.column)}",
+        "the target declares no classes",
+        "a model that comes trained can't learn them from rows",
+        f"set dataset.columns.{target.column}.{keys}",
     )
 
 
 def target_faults(schema: DatasetSchema) -> list[Fault]:
-    """Return what makes a schema's target unfit for a model that comes trained: no task, or no declared classes."""
-    if wrong := targets.faults(schema):
+    """Return what makes a schema's targets unfit for a model that comes trained: no task, or no declared classes."""
+    if wrong := faults(schema):
         return wrong
     try:
-        declared_target(schema)
+        declared_targets(schema)
     except ConfigurationError as error:
         return list(error.faults)
     return []
 
 
-def answers_of(raw: Any, form: Outputs, target: Target, *, rows: int, target_output: int = 0) -> Answers:
+def answers_of(raw: Any, form: Outputs, targets: Sequence[Target], *, rows: int, target_output: int = 0) -> Answers:
     """Read whatever a model gave for some rows.
 
     Parameters
@@ -224,17 +243,23 @@ def answers_of(raw: Any, form: Outputs, target: Target, *, rows: int, target_out
         One output, as `components.models.outputs` has it; or several: a list of arrays, or for labels and in
         regression one column each.
     form : {"labels", "probabilities", "logits"}
-    target : Target
+    targets : sequence of Target
+        Of several, each output is one, in their order.
     rows : int
         How many were asked about.
     target_output : int, default 0
-        Which output is the target's.
+        Which output is the target's, where there is one target.
 
     Raises
     ------
     ConfigurationError
         There is no such output, or it is no answer; told by count.
     """
+    if len(targets) > 1:
+        every = list(zip(separate(raw, len(targets), rows), targets, strict=True))
+        own = tuple(_own(part, form, target, rows) for part, target in every)
+        return Answers(own, np.column_stack([_shown(one, form, each) for one, each in zip(own, targets, strict=True)]))
+    (target,) = targets
     single_columns = not target.classes or form == "labels"
     parts = _parts(raw, single_columns=single_columns)
     if target_output >= len(parts):
@@ -242,15 +267,15 @@ def answers_of(raw: Any, form: Outputs, target: Target, *, rows: int, target_out
         raise ConfigurationError(Fault("model", problem, f"at least {target_output + 1}"))
     if wrong := [part.shape for part in parts if part.shape[:1] != (rows,)]:
         raise ConfigurationError(Fault("model", f"gives an output of shape {wrong[0]}", f"{rows} rows"))
-    own = _own(parts[target_output], form, target, rows)
+    mine = _own(parts[target_output], form, target, rows)
     columns = [
-        _column(part, form, target, rows) if at != target_output else _shown(own, form, target)
+        _column(part, form, target, rows) if at != target_output else _shown(mine, form, target)
         for at, part in enumerate(parts)
     ]
-    return Answers(own, np.column_stack(columns))
+    return Answers((mine,), np.column_stack(columns))
 
 
-def _own(part: Numbers, form: Outputs, target: Target, rows: int) -> Answer:
+def _own(part: Any, form: Outputs, target: Target, rows: int) -> Answer:
     if target.classes and form == "labels":
         return Answer(label_positions(part, target, rows))
     return answer(part, form, classes=len(target.classes), rows=rows)

@@ -28,21 +28,21 @@ def made(any_generalizer: Make, people_schema: DatasetSchema) -> Generalizer:
 
 
 def test_what_rests_on_rows_enough_and_on_the_schema_may_leave(made: Generalizer) -> None:
-    assert why_raw(Greedy(min_rows=FEWEST), made, DECLARED) == ()
+    assert why_raw(Greedy(min_rows=FEWEST), made, [DECLARED]) == ()
 
 
 def test_parts_of_a_few_rows_are_raw(made: Generalizer) -> None:
     for params in (Greedy(min_rows=FEWEST - 1), Personal(min_rows=1)):
-        (reason,) = why_raw(params, made, DECLARED)
+        (reason,) = why_raw(params, made, [DECLARED])
         assert reason == f"parts may rest on fewer than 5 rows (minimization.min_rows={params.min_rows})"
 
 
 def test_classes_and_domains_from_rows_are_raw_and_so_are_actual_rows(made: Generalizer) -> None:
     learned = "domains or classes come from rows"
-    assert why_raw(Greedy(), made, DECLARED.model_copy(update={"learned": True})) == (learned,)
+    assert why_raw(Greedy(), made, [DECLARED.model_copy(update={"learned": True})]) == (learned,)
     first = replace(made.ranges[0], attribute=replace(made.ranges[0].attribute, learned=True))
-    assert why_raw(Greedy(), replace(made, ranges=(first, *made.ranges[1:])), DECLARED) == (learned,)
-    assert why_raw(Greedy(), replace(made, representative="row"), DECLARED) == ("representatives are actual rows",)
+    assert why_raw(Greedy(), replace(made, ranges=(first, *made.ranges[1:])), [DECLARED]) == (learned,)
+    assert why_raw(Greedy(), replace(made, representative="row"), [DECLARED]) == ("representatives are actual rows",)
 
 
 def named(schema: DatasetSchema) -> DatasetSchema:

@@ -214,7 +214,7 @@ class Stored:
     trains, known_only, learned, notes = False, True, (), ()
 
     def __init__(self, model: Model, frame: pd.DataFrame) -> None:
-        self.target, self.classes = model.target, model.classes
+        self.targets = model.targets
         self.frame = frame
         self.known = pd.Series(model.predict(frame), index=frame.index)
 

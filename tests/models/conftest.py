@@ -25,6 +25,7 @@ TARGETS: dict[str, dict[str, Any]] = {
     "back": {"dtype": "boolean", "role": "sensitive"},
     "visits": {"dtype": "integer", "role": "sensitive", "min": 0, "max": 2},
     "cost": {"dtype": "number", "role": "sensitive", "min": 0, "max": 1000, "unit": "EUR"},
+    "days": {"dtype": "number", "role": "sensitive", "min": 0, "max": 50},
 }
 
 
@@ -62,6 +63,7 @@ def _frame(rows: int, seed: int) -> pd.DataFrame:
     frame["back"] = burden > 0.65
     frame["visits"] = level
     frame["cost"] = (400 * burden).clip(0, 1000)
+    frame["days"] = 25.0 * frame["smoker"] + frame["age"] / 10
     return frame
 
 
@@ -84,5 +86,19 @@ def patients() -> Callable[..., Table]:
 
     def table(target: str = "outcome", rows: int = 300, seed: int = 0) -> Table:
         return Table(_frame(rows, seed)[[*FEATURES, target]], _schema(target))
+
+    return table
+
+
+@pytest.fixture(scope="session")
+def several() -> Callable[..., Table]:
+    """Patients with several targets: by these, number of rows and seed."""
+
+    def table(*targets: str, rows: int = 300, seed: int = 0) -> Table:
+        task = "regression" if targets[0] == "cost" else "classification"
+        columns = {name: {"name": name} | column for name, column in (FEATURES | TARGETS).items()}
+        declared = [columns[name] for name in (*FEATURES, *targets)]
+        schema = DatasetSchema(name="patients", source=None, columns=declared, target=list(targets), task=task)
+        return Table(_frame(rows, seed)[[*FEATURES, *targets]], schema)
 
     return table

@@ -24,8 +24,7 @@ class Stored:
     learned = notes = ()
 
     def __init__(self, target: Target, predicted: Any, scores: Any = None) -> None:
-        self.target = target
-        self.classes = target.classes
+        self.targets = [target]
         self.predicted = predicted
         self.stored = scores
 
