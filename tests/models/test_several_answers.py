@@ -168,6 +168,13 @@ def test_rows_that_differ_in_one_target_alone_are_refused(several: Several) -> N
     counts[-1] = (counts[-1] + 1) % 3
     with pytest.raises(DataError, match="1 row has different predictions"):
         PredictionsModel(twice, [labels, counts], table.schema)
+    chance = np.linspace(0.6, 0.9, len(twice))  # the likelier class is the same
+    chance[-1] = chance[0]
+    scores = [np.full(len(twice), 0.5), np.column_stack([1 - chance, chance, 0 * chance])]
+    PredictionsModel(twice, scores, table.schema, outputs="probabilities")
+    scores[1][-1] = scores[1][1]
+    with pytest.raises(DataError, match="1 row has different predictions"):
+        PredictionsModel(twice, scores, table.schema, outputs="probabilities")
     with pytest.raises(ConfigurationError, match="no column 'visits' to tell rows apart by"):
         PredictionsModel(twice, [labels, counts], table.schema, key=["visits"])
 
@@ -184,8 +191,8 @@ def test_another_number_of_stored_columns_is_refused(
     names: dict[str, Any], place: str, words: str, several: Several, tmp_path: Path
 ) -> None:
     path = tmp_path / "stored.csv"
-    path.write_text("a,b,c\n", encoding="utf-8")
-    (fault,) = check(Predictions(path=str(path), **names), several("outcome", "visits").schema)
+    path.write_text("age,a,b,c\n", encoding="utf-8")
+    (fault,) = check(Predictions(path=str(path), key=["age"], **names), several("outcome", "visits").schema)
     assert (fault.place, fault.problem) == (place, words)
 
 
