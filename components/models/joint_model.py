@@ -42,8 +42,8 @@ class JointModel:
         One for each target, fitted or not; none sees another's target (see `DatasetSchema.of_target`).
     """
 
-    def __init__(self, models: Sequence[Any]) -> None:
-        self.models: tuple[Model, ...] = tuple(models)
+    def __init__(self, models: Sequence[Model]) -> None:
+        self.models = tuple(models)
 
     @property
     def trains(self) -> bool:
