@@ -40,6 +40,7 @@ def test_parts_of_a_few_rows_are_raw(made: Generalizer) -> None:
 def test_classes_and_domains_from_rows_are_raw_and_so_are_actual_rows(made: Generalizer) -> None:
     learned = "domains or classes come from rows"
     assert why_raw(Greedy(), made, [DECLARED.model_copy(update={"learned": True})]) == (learned,)
+    assert why_raw(Greedy(), made, [DECLARED, DECLARED.model_copy(update={"learned": True})]) == (learned,)
     first = replace(made.ranges[0], attribute=replace(made.ranges[0].attribute, learned=True))
     assert why_raw(Greedy(), replace(made, ranges=(first, *made.ranges[1:])), [DECLARED]) == (learned,)
     assert why_raw(Greedy(), replace(made, representative="row"), [DECLARED]) == ("representatives are actual rows",)
