@@ -191,7 +191,7 @@ def test_another_number_of_stored_columns_is_refused(
     names: dict[str, Any], place: str, words: str, several: Several, tmp_path: Path
 ) -> None:
     path = tmp_path / "stored.csv"
-    path.write_text("age,a,b,c\n", encoding="utf-8")
+    path.write_text("age,a,b,c\n1,0,0,0\n", encoding="utf-8")
     (fault,) = check(Predictions(path=str(path), key=["age"], **names), several("outcome", "visits").schema)
     assert (fault.place, fault.problem) == (place, words)
 
