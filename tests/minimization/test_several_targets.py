@@ -14,9 +14,11 @@ from components.minimization.contract import dumps, from_contract
 from components.minimization.declarations import Greedy, Minimization, Personal, Tree
 from components.minimization.holdout import hold_out
 from components.minimization.minimise import Outcome, minimise, model_of
+from components.minimization.personal.questions import Questions
 from components.models import CallableModel, Model, PredictionsModel, build, utility
 from components.models import declarations as models
 from schemas.dataset import DatasetSchema
+from schemas.faults import DataError
 
 People = Callable[[int, int], pd.DataFrame]
 
@@ -84,6 +86,10 @@ def test_agreement_is_that_of_all_classes(
     back = from_contract(type(found.contract).model_validate_json(dumps(found.contract)))
     asked = Asked(model, table.schema)
     assert (back.answers(report.frame, asked) == found.told.minimized.answers(report.frame, asked)).all()
+    if isinstance(back, Questions):
+        assert (back.answers(report.frame, model) == after).all()
+        with pytest.raises(DataError, match="something else than the questions were made for"):
+            back.answers(report.frame, build(models.Tree(), table.schema.of_target("tier"), 0).fit(table))
     figures = {(figure.metric, figure.column): figure.value for figure in utility(model_of(found), report)}
     right = after == report.frame[list(table.schema.targets)].astype(object).to_numpy()
     assert figures["accuracy", ""] == right.all(axis=1).mean()

@@ -15,6 +15,7 @@ from components.minimization.partitions import Partition, trivial
 from components.minimization.personal.one_person import row_of
 from components.minimization.problem import Answers, Ask, replaced
 from components.models.interface import Model
+from components.models.target import joined
 from schemas.faults import DataError, Fault
 
 Bools = npt.NDArray[np.bool_]
@@ -131,8 +132,8 @@ class Questions:
         Returns
         -------
         ndarray
-            Values of the target, shape (rows,), as the model's ``predict`` returns them; of a callable its numbers,
-            shape (rows, outputs).
+            Values of the target, shape (rows,), or (rows, targets), as the model's ``predict`` returns them; of a
+            callable its numbers, shape (rows, outputs).
 
         Raises
         ------
@@ -300,10 +301,13 @@ class Questions:
 
 
 def _values(labels: Answers, model: Model) -> Answers:
-    """Return answers that were found in numbers as values of the model's target, shape (labels,)."""
-    target = model.target
-    unknown = bool(target.classes) and not np.isin(labels, np.arange(len(target.classes))).all()
-    if unknown or labels.shape[1] != 1:
+    """Return answers that were found in numbers as the model predicts: (labels,), of several targets a column each."""
+    targets = model.targets
+    fits = labels.shape[1] == len(targets) and all(
+        not target.classes or np.isin(column, np.arange(len(target.classes))).all()
+        for target, column in zip(targets, labels.T, strict=True)
+    )
+    if not fits:
         problem = "predicts something else than the questions were made for"
         raise DataError(Fault("model", problem, remedy="load the model of the same run"))
-    return target.decode(labels[:, 0])
+    return joined([target.decode(column) for target, column in zip(targets, labels.T, strict=True)])
