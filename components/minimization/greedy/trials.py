@@ -12,7 +12,7 @@ from components.minimization.generalizer import Ranges
 from components.minimization.partitions import Floats
 from components.minimization.problem import Answers, Ask, Problem, Rows, agree, replaced
 
-TOGETHER = 2**16
+TOGETHER = 2**15
 """Most rows of one question: a question costs as much as some thousands of rows, before the model sees any."""
 
 Places = npt.NDArray[np.int64]
