@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from components.data.order import canonical_order
 from components.minimization import bounds
 from components.minimization.attributes import Attribute, Codes, encoded
 
@@ -38,6 +39,10 @@ class Rows:
         """Return some of the rows, by their places."""
         codes = {name: each[places] for name, each in self.codes.items()}
         return Rows(self.frame.iloc[places], self.answers[places], codes)
+
+    def in_order(self) -> "Rows":
+        """Return the rows in canonical order, so that nothing learned depends on the order they came in."""
+        return self.taken(canonical_order(self.frame))
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,13 @@ class Problem:
             return bounds.r2_assured(there, now, self.report_rows, self.target, self.looks)
         agreeing = int(np.count_nonzero(agree(there, now)))
         return bounds.assured(agreeing, len(there), self.report_rows, self.target, self.looks)
+
+    def notes(self) -> list[str]:
+        """Say so where the model gives one answer to all fit rows."""
+        answers = self.fit.answers
+        if self.regression or not len(answers) or (answers != answers[0]).any():
+            return []
+        return [f"the model gives one and the same answer to all {len(answers)} fit rows: it needs none of the columns"]
 
     def weight(self, name: str) -> float:
         """Return the sensitivity weight of an attribute."""

@@ -9,14 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from components.minimization import declarations
+from components.minimization import bounds, declarations
 from components.minimization.generalizer import Generalizer
-from components.minimization.greedy import looks
+from components.minimization.greedy import cells, looks
 from components.minimization.greedy.climbing import climb
 from components.minimization.greedy.joint import Joint
 from components.minimization.greedy.method import search
-from components.minimization.greedy.trials import Trial, in_order
+from components.minimization.greedy.trials import Trial
 from components.minimization.problem import Answers, Problem, Rows, agree
+from components.minimization.result import Found
+from components.minimization.tree import method as tree
 from schemas.dataset import Column, DatasetSchema
 from schemas.faults import ConfigurationError
 
@@ -304,7 +306,7 @@ def test_lazy_steps_are_those_of_a_search_that_looks_at_all(two: Callable[..., P
 
 
 def test_rows_come_in_canonical_order(two: Callable[..., Problem]) -> None:
-    rows = in_order(two(rows=200).fit)
+    rows = two(rows=200).fit.in_order()
     assert rows.frame.reset_index(drop=True).equals(
         rows.frame.sort_values(["a", "b"], kind="stable").reset_index(drop=True)
     )
@@ -319,3 +321,56 @@ def test_the_steps_taken_end_where_the_search_ends(two: Callable[..., Problem], 
     taken = result.steps[result.steps["taken"]]
     assert not (taken["held"] == False).any()  # noqa: E712  # of what was not asked nothing is known
     assert taken["ncp"].iloc[-1] == pytest.approx(problem.privacy(losses(problem, result.minimized)), abs=1e-9)
+
+
+def test_of_two_columns_that_stand_for_each_other_one_is_asked_for(problem_for: Callable[..., Problem]) -> None:
+    """Each alone is not needed, both together are."""
+    random = np.random.default_rng(2)
+    frame = pd.DataFrame({"a": random.integers(0, 2, 2000), "b": random.integers(0, 100, 2000)})
+    frame = frame.assign(copy=frame["a"])
+    ask = answering(lambda each: ((each["a"] > 0) | (each["copy"] > 0)) & (each["b"] < 60))
+    problem = problem_for(frame, schema_of(whole("a", 1), whole("b"), whole("copy", 1)), ask, target=0.9)
+    for use in ("ranges", "representatives"):
+        generalizer = found(declarations.Greedy(use=use), problem)
+        assert problem.assured(generalizer.answers(problem.calibration.frame, ask))
+        assert of(generalizer, "a").nothing != of(generalizer, "copy").nothing
+
+
+def test_cells_that_miss_the_target_are_turned_down(
+    two: Callable[..., Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the search for cells says of them."""
+    problem = two()
+    lax = replace(problem, target=0.5)
+
+    def misled(params: declarations.Tree, within: Problem, growths: int) -> Found:
+        return tree.search(params, replace(within, target=lax.target), growths)
+
+    monkeypatch.setattr(cells, "search", misled)
+    result = search(declarations.Greedy(), problem)
+    assert problem.assured(result.minimized.answers(problem.calibration.frame, problem.ask))
+    tried = result.steps[result.steps["change"].str.startswith("cells")]
+    assert len(tried)
+    assert not tried["held"].any()
+
+
+def test_where_ranges_tell_less_than_cells_they_are_taken(problem_for: Callable[..., Problem]) -> None:
+    """Four ranges a column make 64 cells; a tree finds some of them."""
+    frame = pd.DataFrame(np.random.default_rng(3).integers(0, 100, (2500, 3)), columns=["a", "b", "c"])
+    ask = answering(lambda each: (each // 25).sum(axis=1) % 3)
+    problem = problem_for(frame, schema_of(whole("a"), whole("b"), whole("c")), ask, target=0.9)
+    result, ranges = search(declarations.Greedy(), problem), found(RANGES, problem)
+    assert isinstance(result.minimized, Generalizer)
+    assert result.steps.loc[result.steps["change"] == "cells", "held"].any()
+    assert result.minimized.use == "ranges"
+    assert losses(problem, result.minimized) == losses(problem, ranges)
+
+
+def test_the_margin_counts_three_looks(two: Callable[..., Problem]) -> None:
+    """What is found would not always do if no allowance were made for looking again and again."""
+    for seed in range(6):
+        problem = two(rows=900, seed=seed, target=0.9)
+        there = problem.calibration
+        now = found(RANGES, problem).answers(there.frame, problem.ask)
+        hits = int(agree(there.answers, now).sum())
+        assert bounds.assured(hits, len(there), problem.report_rows, problem.target, looks=3)

@@ -375,3 +375,54 @@ def test_ways_to_fill_an_attribute_lose_the_same_asked_together_or_one_by_one(
     each = [fit.lost({"it": way}) for way in ways]
     assert 0 < np.mean(each) < 1
     assert np.array_equal(fit.lost_each("it", ways), np.stack(each))
+
+
+def joining(rule: Any, cuts: tuple[float, ...], standing: list[float]) -> tuple[Merging, Trial]:
+    """Return cells side by side on one column, the model answering by a rule on it."""
+    it, other = attributes_of(
+        DatasetSchema(
+            name="made",
+            source=None,
+            columns=[
+                Column(name=name, dtype="integer", role="quasi_identifier", min=0, max=99) for name in ("it", "other")
+            ],
+        ),
+        ["it", "other"],
+    )
+    frame = pd.DataFrame({"it": np.tile(np.arange(100), 10), "other": np.arange(1000) % 7})
+
+    def ask(rows: pd.DataFrame) -> np.ndarray:
+        return np.asarray(rule(rows["it"])).astype(np.int64)[:, np.newaxis]
+
+    rows = Rows.of(frame, ask(frame), (it, other))
+    count = len(standing)
+    cells = Cells(
+        {"it": np.eye(count, dtype=np.bool_)},
+        {"it": np.array(standing)},
+        np.ones(count, dtype=np.bool_),
+        np.zeros((count, 1)),
+    )
+    ranges = (Ranges(it, Partition(it, cuts=cuts), np.array(standing), 25.0), Ranges(other, None, np.empty(0), 3.0))
+    problem = Problem((it, other), ask, regression=False, fit=rows, calibration=rows, report_rows=500, target=0.9)
+    fit = Trial.of(problem)
+    return Merging(Generalizer("greedy", "representatives", ranges, cells), cells, fit, {"it": 1.0, "other": 1.0}), fit
+
+
+def test_the_better_of_two_stands_for_a_joined_cell() -> None:
+    merging, _ = joining(lambda it: it == 25, (49.5,), [25.0, 75.0])
+    (whole,) = merging.path(budget=0.02)[-1]
+    assert whole.values == {"it": 75.0}
+    assert whole.lost == 10  # the rows of 25
+    merging, _ = joining(lambda it: it == 75, (49.5,), [25.0, 75.0])
+    (whole,) = merging.path(budget=0.02)[-1]
+    assert whole.values == {"it": 25.0}
+
+
+def test_cells_join_first_where_least_is_lost_for_what_is_gained() -> None:
+    """The wider pair gains more, but its answers differ."""
+    merging, _ = joining(lambda it: it > 49, (19.5, 49.5), [10.0, 30.0, 80.0])
+    boxes = merging.path(budget=1.0)[1]
+    assert sorted(int(box.admitted["it"].sum()) for box in boxes) == [1, 2]
+    joined = next(box for box in boxes if box.admitted["it"].sum() == 2)
+    assert joined.admitted["it"].tolist() == [True, True, False]
+    assert joined.lost == 0

@@ -15,6 +15,8 @@ from components.minimization.declarations import Greedy, Personal, Tree
 from components.minimization.personal.questions import Questions
 from components.minimization.problem import Problem
 from components.minimization.result import Found
+from components.minimization.tree.idle import idle
+from components.minimization.tree.sample import Sample
 from components.registry import load
 from schemas.dataset import DatasetSchema
 
@@ -129,3 +131,33 @@ def test_a_transformer_tells_nothing_of_unused_columns(transformer: Any, seed: i
     fitted = transformer(lambda each: ask(each)[:, 0], schema=schema(), target=0.9, random_state=0).fit(frame)
     new = fitted.transform(rows(300, seed + 1))
     assert not len(new[[*UNUSED, "same"]].drop_duplicates()[1:])
+
+
+def test_of_two_that_stand_for_each_other_the_more_sensitive_is_not_asked_for(problem_for: Make) -> None:
+    def ask(frame: pd.DataFrame) -> npt.NDArray[np.int64]:
+        return ((frame["used"] > 950) | (frame["alike"] > 950)).to_numpy(dtype=np.int64)[:, np.newaxis]
+
+    frame = rows(900, 4).assign(alike=lambda each: each["used"])
+    for heavier in ("used", "alike"):
+        problem = problem_for(frame, schema(), ask, columns=["used", "alike"], weights={heavier: 3.0})
+        assert [each.name for each in idle(Sample.of(problem))] == [heavier]
+
+
+def test_a_column_that_a_single_row_needs_is_not_idle(problem_for: Make) -> None:
+    """However rarely rows are looked at first: all of them decide."""
+
+    def ask(frame: pd.DataFrame) -> npt.NDArray[np.int64]:
+        return ((frame["used"] > 500) ^ (frame["kind"] == "d")).to_numpy(dtype=np.int64)[:, np.newaxis]
+
+    frame = rows(6000, 6).sort_values("used", ignore_index=True)
+    plain = frame.assign(kind=pd.Categorical(["a"] * len(frame), list("abcd")))
+    assert {"kind", "noise"} <= {each.name for each in idle(Sample.of(problem_for(plain, schema(), ask)))}
+    needed = 0
+    for place in range(100, 120):
+        kinds = np.where(np.arange(len(frame)) == place, "d", "a")
+        problem = problem_for(frame.assign(kind=pd.Categorical(kinds, list("abcd"))), schema(), ask)
+        needed += "d" in set(problem.fit.frame["kind"])
+        assert ("kind" in {each.name for each in idle(Sample.of(problem))}) == (
+            "d" not in set(problem.fit.frame["kind"])
+        )
+    assert needed > 5

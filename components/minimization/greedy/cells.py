@@ -107,12 +107,6 @@ class Cellular:
         step = self.judge.put_down(f"{len(path[0])} cells joined to {len(path[low])}", privacy, agreed, held=True)
         return replace(found, generalizer=generalizer, privacy=privacy, steps=(*found.steps, step))
 
-    @property
-    def idle(self) -> Names:
-        """Attributes that the model does without at no loss; not all there are."""
-        idle = [name for name, rung in self.alone.items() if not rung.lost]
-        return frozenset(idle[: len(self.alone) - 1])
-
     def _grown(self, given_up: Mapping[str, Ranges], attempt: int) -> tuple[Generalizer, tuple[str, ...]]:
         """Return a generaliser with a tree's cells (see `tree.method.search`), and its notes.
 
@@ -144,9 +138,9 @@ class Cellular:
 def in_cells(cellular: Cellular, path: Sequence[State], last: int) -> Celled:
     """Return the cells that tell least.
 
-    Attributes that lose nothing are given up in any case. Tried first is what the joint search gave up as far as it
-    held, then nothing else, then what it gave up elsewhere; with what does not hold that ends, and what was best is
-    tried once more.
+    Tried first is what the joint search gave up as far as it held, then to give up nothing, then what it gave up
+    elsewhere; with what does not hold that ends, and what was best is tried once more. (What changes no answer the tree
+    does without by itself.)
 
     Parameters
     ----------
@@ -156,7 +150,7 @@ def in_cells(cellular: Cellular, path: Sequence[State], last: int) -> Celled:
     last : int
         Place of the last state that holds.
     """
-    sets = _given_up(path, last, cellular.idle)
+    sets = _given_up(path, last)
     best = NO_CELLS
     for attempt in range(ATTEMPTS):
         found = cellular.find(sets.pop(0) if sets else best.given_up, attempt)
@@ -168,11 +162,11 @@ def in_cells(cellular: Cellular, path: Sequence[State], last: int) -> Celled:
     return cellular.joined(best)
 
 
-def _given_up(path: Sequence[State], last: int, idle: Names) -> list[Names]:
+def _given_up(path: Sequence[State], last: int) -> list[Names]:
     """Return sets of attributes to give up, the likeliest first; none of them is of all attributes."""
     of_states = [frozenset(name for name, rung in state.rungs.items() if rung.ranges.nothing) for state in path]
     order = [of_states[last], frozenset[str](), *of_states[last:], *reversed(of_states[:last])]
-    return [each for each in dict.fromkeys(each | idle for each in order) if len(each) < len(path[0].rungs)]
+    return [each for each in dict.fromkeys(order) if len(each) < len(path[0].rungs)]
 
 
 def _without(rows: Rows, given_up: Mapping[str, Ranges]) -> Rows:

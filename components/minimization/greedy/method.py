@@ -7,7 +7,7 @@ from components.minimization.greedy.cells import Cellular, in_cells
 from components.minimization.greedy.climbing import State
 from components.minimization.greedy.joint import Joint
 from components.minimization.greedy.judging import Judge
-from components.minimization.greedy.trials import Trial, in_order
+from components.minimization.greedy.trials import Trial
 from components.minimization.problem import Problem
 from components.minimization.result import Found
 
@@ -43,12 +43,12 @@ def search(params: declarations.Greedy, problem: Problem) -> Found:
     ConfigurationError
         A hierarchy can't be climbed, or SHAP values are asked for and the library is not installed.
     """
-    problem = replace(problem, calibration=in_order(problem.calibration), looks=LOOKS)
+    problem = replace(problem, calibration=problem.calibration.in_order(), looks=max(problem.looks, LOOKS))
     joint, judge = Joint.of(params, problem, Trial.of(problem)), Judge(problem, params.outside)
     alone = joint.alone()
     path = joint.climb(joint.exact, budget=1 - problem.target)
     last = judge.furthest(path)
-    best, notes = path[last], _notes(problem)
+    best, notes = path[last], problem.notes()
     if params.use == "representatives" and not all(rung.ranges.nothing for rung in best.rungs.values()):
         cellular = Cellular(params, judge, joint.looks.fit, alone)
         celled = in_cells(cellular, path, last)
@@ -89,10 +89,3 @@ def _stepped_back(joint: Joint, judge: Judge, best: State) -> State:
         better = [best, *(state for state in path if joint.privacy(state) > joint.privacy(best))]
         best = better[judge.furthest(better)]
     return best
-
-
-def _notes(problem: Problem) -> list[str]:
-    answers = problem.fit.answers
-    if problem.regression or not len(answers) or (answers != answers[0]).any():
-        return []
-    return [f"the model gives one and the same answer to all {len(answers)} fit rows: it needs none of the columns"]

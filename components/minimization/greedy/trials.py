@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from components.data.order import canonical_order
 from components.minimization.attributes import Attribute, Codes
 from components.minimization.generalizer import Ranges
 from components.minimization.partitions import Floats
@@ -39,15 +38,15 @@ class Trial:
     @classmethod
     def of(cls, problem: Problem) -> "Trial":
         """Return the fit rows of a problem, in canonical order."""
-        rows = in_order(problem.fit)
+        rows = problem.fit.in_order()
         return cls(problem.attributes, problem.ask, rows, rows.answers.var(axis=0) if problem.regression else None)
 
     def among(self, places: Places) -> "Trial":
         """Return some of the rows, by their places."""
-        return replace(self, rows=_taken(self.rows, places))
+        return replace(self, rows=self.rows.taken(places))
 
     def given(self, codes: Mapping[str, Codes]) -> "Trial":
-        """Return the same rows where the attributes named in `codes` hold them; the answers are still those before."""
+        """Return the same rows where the attributes named in `codes` hold them; answers and codes stay those before."""
         rows = Rows(replaced(self.rows.frame, self.attributes, codes), self.rows.answers, self.rows.codes)
         return replace(self, rows=rows)
 
@@ -91,11 +90,6 @@ class Trial:
         return np.asarray(shares.mean(axis=1))
 
 
-def in_order(rows: Rows) -> Rows:
-    """Return rows in canonical order, so that the order they came in can't matter."""
-    return _taken(rows, canonical_order(rows.frame))
-
-
 def recoded(codes: Mapping[str, Codes], state: Mapping[str, Ranges]) -> dict[str, Codes]:
     """Return the codes that attributes get when each is generalised as `state` says; exact ones are left out."""
     new = {}
@@ -104,8 +98,3 @@ def recoded(codes: Mapping[str, Codes], state: Mapping[str, Ranges]) -> dict[str
             column = codes[name]
             new[name] = ranges.representatives.astype(column.dtype)[ranges.partition.parts(column)]
     return new
-
-
-def _taken(rows: Rows, places: Places) -> Rows:
-    codes = {name: column[places] for name, column in rows.codes.items()}
-    return Rows(rows.frame.iloc[places], rows.answers[places], codes)

@@ -19,7 +19,7 @@ from components.minimization.tree.idle import idle
 from components.minimization.tree.medoids import rows_for_all, rows_for_leaves
 from components.minimization.tree.pruning import Path, unpruned, weakest_links
 from components.minimization.tree.raising import raised
-from components.minimization.tree.sample import Sample, in_order
+from components.minimization.tree.sample import Sample
 from components.minimization.tree.standing import Standing
 from components.randomness import derived_seed
 
@@ -115,8 +115,8 @@ def search(params: declarations.Tree, problem: Problem, growths: int | None = No
     -------
     Found
     """
-    problem = replace(problem, calibration=in_order(problem.calibration), looks=max(problem.looks, LOOKS))
-    whole, limit, notes = Sample.of(problem), allowance(problem), _notes(problem)
+    problem = replace(problem, calibration=problem.calibration.in_order(), looks=max(problem.looks, LOOKS))
+    whole, limit, notes = Sample.of(problem), allowance(problem), problem.notes()
     trials = Trials(params, problem, whole.defaults)
     spared = _spared(trials, whole)
     standing = _settled(trials, whole.sparing(spared), limit, inf if growths is None else growths)
@@ -241,13 +241,6 @@ def _rounded(trials: Trials, path: Path, steps: int) -> Path:
     nodes = np.flatnonzero(path.cells(steps))
     rounder = replace(path, standing=rounded(path.standing, nodes))
     return rounder if trials.holds(rounder, steps) else path
-
-
-def _notes(problem: Problem) -> list[str]:
-    answers = problem.fit.answers
-    if problem.regression or not len(answers) or (answers != answers[0]).any():
-        return []
-    return [f"the model gives one and the same answer to all {len(answers)} fit rows: it needs none of the columns"]
 
 
 def _kept_exact(found: Generalizer) -> list[str]:

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.data.order import canonical_order
 from components.minimization.attributes import Attribute, Codes
 from components.minimization.partitions import Floats, Partition
-from components.minimization.problem import Answers, Problem, Rows, agree, replaced
+from components.minimization.problem import Answers, Problem, agree, replaced
 from components.minimization.tree.candidates import standing_for
 from components.minimization.tree.ranks import Ranks
 from components.randomness import stream
@@ -27,13 +26,6 @@ LOOKS = 4
 
 OWN = 2
 """What the answers to the rows as they are weigh among those in contexts."""
-
-
-def in_order(rows: Rows) -> Rows:
-    """Return rows in canonical order."""
-    order = canonical_order(rows.frame)
-    codes = {name: column[order] for name, column in rows.codes.items()}
-    return Rows(rows.frame.iloc[order], rows.answers[order], codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +60,7 @@ class Sample:
     @classmethod
     def of(cls, problem: Problem) -> Self:
         """Return the fit rows of a problem, all its attributes to be minimised."""
-        fit = in_order(problem.fit)
+        fit = problem.fit.in_order()
         codes = fit.codes
         ranks = Ranks.of(problem.attributes, codes)
         defaults = {
