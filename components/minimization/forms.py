@@ -13,7 +13,7 @@ from components.minimization.attributes import Attribute, Codes
 from components.minimization.completing import blanks, standing
 from components.minimization.partitions import Floats, Partition
 from components.minimization.wording import YES_OR_NO, choices, listed
-from schemas.dataset import NUMERIC
+from schemas.dataset import NUMERIC, TEMPORAL
 from schemas.faults import DataError, Fault
 
 Collecting = Iterable[tuple[Attribute, Partition | None]]
@@ -55,7 +55,8 @@ def read_form(
         if partition is not None and partition.size == 1:
             codes[attribute.name] = standing(attribute, defaults[attribute.name], len(frame))
         elif partition is None and not _in_words(attribute, frame):
-            faults += attribute.misfits(frame)
+            frame, unread = _dated(attribute, frame)
+            faults += unread or attribute.misfits(frame)
             continue
         elif (there := int((frame.columns == attribute.name).sum())) != 1:
             problem = "stands twice in the table" if there else "not in the table"
@@ -91,6 +92,22 @@ def _in_words(attribute: Attribute, frame: pd.DataFrame) -> bool:
         return attribute.name in frame.columns
     there = attribute.dtype == "boolean" and int((frame.columns == attribute.name).sum()) == 1
     return there and _texts(frame[attribute.name])
+
+
+def _dated(attribute: Attribute, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[Fault]]:
+    """Return rows with dates and times in place of their texts (ISO 8601), which is how forms give them."""
+    name = attribute.name
+    if attribute.dtype not in TEMPORAL or int((frame.columns == name).sum()) != 1 or not _texts(frame[name]):
+        return frame, []
+    cells = frame[name].astype(object)
+    try:
+        moments = pd.to_datetime(cells, format="ISO8601", errors="coerce")
+    except ValueError:  # of several time zones
+        moments = pd.Series(pd.NaT, index=cells.index)
+    if unread := int((moments.isna() & cells.notna()).sum()):
+        problem = f"{unread} of {len(cells)} cells are no dates or times"
+        return frame, [Fault(_place(attribute), problem, "ISO 8601, all with one time zone or none")]
+    return frame.assign(**{name: moments}), []
 
 
 def understood(attribute: Attribute, partition: Partition | None, cells: pd.Series) -> tuple[Codes, int]:

@@ -16,6 +16,8 @@ from schemas.base import Contract
 from schemas.faults import ConfigurationError, DataError, Fault
 
 ENCODER, DESCRIPTION = "encoder.json", "model.json"
+TRAINED = ("callable", "predictions")
+"""Frameworks of models that come trained, of which a description is written and nothing can be read."""
 
 
 class Description(Contract):
@@ -135,6 +137,9 @@ def read(folder: Path) -> Fitted:
     except ValidationError:
         raise DataError(Fault(DESCRIPTION, "not the description of a model")) from None
     framework = description.framework
+    if framework in TRAINED:
+        problem = f"describes a model that came trained ({framework}): neither its code nor its answers are kept"
+        raise DataError(Fault(DESCRIPTION, problem, remedy="make it again from what the run was given"))
     if framework not in FRAMEWORKS or not isinstance(description.target, Target):
         raise DataError(Fault(DESCRIPTION, "the model is of a framework that isn't read", ", ".join(FRAMEWORKS)))
     if missing := absent(framework):

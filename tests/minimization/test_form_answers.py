@@ -303,3 +303,18 @@ def test_a_model_is_asked_by_predict_or_by_call() -> None:
     values = members(points=[90.0, 2.0], card=["plus", "basic"], grade=["much", "none"])
     assert made().answers(values, Model()).tolist() == ["much", "little"]  # type: ignore[arg-type]
     assert made().answers(values, lambda rows: rows[["points"]].to_numpy()).tolist() == [[50.0], [6.0]]
+
+
+def test_dates_that_are_collected_exactly_are_read_from_their_texts() -> None:
+    generalizer = made()
+    stamps = members(joined=pd.to_datetime(["2010-05-06", "2011-01-01"]))
+    for texts in (["2010-05-06", "2011-01-01"], ["2010-05-06T00:00:00", "2011-01-01"], ["2010-05-06", None]):
+        read = generalizer.from_form(members(joined=texts))["joined"]
+        expected = stamps["joined"].mask([False, texts[1] is None])
+        assert read.astype("datetime64[us]").equals(expected.astype("datetime64[us]"))
+    for texts in (["2010-05-06", "last year"], ["2010-05-06T00:00+01:00", "2011-01-01T00:00+02:00"]):
+        with pytest.raises(
+            DataError, match=r"column 'joined': \d of 2 cells are no dates or times; ISO 8601"
+        ) as caught:
+            generalizer.from_form(members(joined=texts))
+        assert "last year" not in str(caught.value)

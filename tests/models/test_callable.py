@@ -266,7 +266,7 @@ def test_a_function_is_found_in_a_file_that_is_an_input_by_its_digest(patients: 
     assert described["facts"]["inputs"] == [{"path": "score.py", "bytes": fact.bytes, "sha256": fact.sha256}]
     assert described["parameters"]["function"] == "predict"
     assert CANARY not in path.read_text()
-    with pytest.raises(DataError, match="of a framework that isn't read"):
+    with pytest.raises(DataError, match="describes a model that came trained"):
         load(score.parent / "model")
 
 

@@ -141,7 +141,7 @@ def test_a_file_is_read_as_the_schema_types_it(stored: Path, path: str, key: lis
     assert described["facts"]["inputs"][0]["sha256"] == fact.sha256
     assert described["parameters"]["key"] == (key or ["zip", "born", "dose"])
     assert CANARY not in saved.read_text()
-    with pytest.raises(DataError, match="of a framework that isn't read"):
+    with pytest.raises(DataError, match="describes a model that came trained"):
         load(stored / "model")
 
 
