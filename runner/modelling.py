@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from components.data import Table, canonical_order
-from components.models import Model, build
+from components.models import JointModel, Model, build
+from components.models.encoded_model import EncodedModel
 from runner.job import Job
-from schemas.dataset import DatasetSchema
+from schemas.dataset import Column, DatasetSchema
 
 
 def predicted(model: Model, table: Table) -> tuple[np.ndarray, str]:
@@ -25,7 +26,10 @@ def predicted(model: Model, table: Table) -> tuple[np.ndarray, str]:
 
 def fitted(job: Job, table: Table, schema: DatasetSchema | None = None) -> Model:
     """Fit the configured model; `schema` says what it sees where that is not the dataset's own."""
-    made = build(job.config.model, schema or job.config.dataset, job.config.seed, learn=job.config.encoder.learn)
+    raw = job.config.dataset
+    made = build(job.config.model, schema or raw, job.config.seed, learn=job.config.encoder.learn)
+    if schema is not None and isinstance(made, EncodedModel | JointModel):
+        made.generalised = tuple(each.name for each in schema.used if _domain(each) != _domain(raw.column(each.name)))
     job.brought(getattr(made, "code", ()))
     model = made.fit(table)
     job.record.note(warnings=list(model.notes))
@@ -45,3 +49,7 @@ def save(job: Job, model: Model, *, raw: bool) -> list[Path]:
         why = "was trained on raw rows" if raw else f"holds values learned from rows: {', '.join(model.learned)}"
         job.record.note(warnings=[f"the model {why}; its files are of class raw"])
     return files
+
+
+def _domain(column: Column) -> tuple[object, ...]:
+    return column.dtype, column.values, column.min, column.max

@@ -36,6 +36,12 @@ class EncodedModel:
         Values, bounds and classes that the schema leaves open are learned from the rows of each fit.
     fitted : Fitted, optional
         What an earlier fit left.
+
+    Attributes
+    ----------
+    generalised : tuple of str
+        Columns that it is taught as a release has them. Who knows the raw table sets them before the fit: other values
+        of theirs are refused then, which else count as one that the schema doesn't declare.
     """
 
     known_only: ClassVar[bool] = False
@@ -54,6 +60,7 @@ class EncodedModel:
         self.schema = schema
         self.learn = learn
         self._fitted = fitted
+        self.generalised: tuple[str, ...] = () if fitted is None else fitted.generalised
 
     @property
     def trains(self) -> bool:
@@ -138,7 +145,7 @@ class EncodedModel:
             scale = Scale.of(self.schema.column(target.column), numbers)
             numbers = scale.standardised(numbers)
         engine, notes = self._learned(features, numbers, target)
-        self._fitted = Fitted(engine, encoder, target, self.seed, scale, notes)
+        self._fitted = Fitted(engine, encoder, target, self.seed, scale, notes, self.generalised)
         return self
 
     def predict(self, frame: pd.DataFrame) -> Numbers:
@@ -162,7 +169,7 @@ class EncodedModel:
             The engine can't predict them, or predicts what is no finite number.
         """
         fitted, name = self.fitted, self.engine.name
-        features = fitted.encoder.transform(frame)
+        features = self._features(frame)
         if not len(features):
             return fitted.target.decode(np.zeros(0))
         with watched(name, "predict these rows", self.engine.framework):
@@ -182,7 +189,7 @@ class EncodedModel:
         """
         if not self.classes:
             return None
-        features = self.fitted.encoder.transform(frame)
+        features = self._features(frame)
         if not len(features):
             return np.zeros((0, len(self.classes)))
         with watched(self.engine.name, "predict these rows", self.engine.framework):
@@ -191,6 +198,29 @@ class EncodedModel:
     def save(self, folder: Path) -> list[Path]:
         """Write the engine's files, ``encoder.json`` and ``model.json`` (see `saved.write`)."""
         return saved.write(folder, self.fitted)
+
+    def _features(self, frame: pd.DataFrame) -> Features:
+        """Return what the engine sees of rows."""
+        fitted = self.fitted
+        features = fitted.encoder.transform(frame)
+        faults = []
+        for column in fitted.encoder.columns:
+            if column.column in fitted.generalised and column.values:
+                cells = frame[column.column]
+                strange = int((cells.notna() & ~cells.astype(object).isin(column.values)).sum())
+                if strange:
+                    problem = f"{strange} of {len(cells)} rows hold values as they are"
+                    faults.append(
+                        Fault(
+                            f"column '{column.column}'",
+                            problem,
+                            "the model knows generalised ones",
+                            "give rows as released",
+                        )
+                    )
+        if faults:
+            raise DataError(faults)
+        return features
 
     def _learned(self, features: Features, numbers: Numbers, target: Target) -> tuple[Engine, tuple[str, ...]]:
         """Return a fitted engine and what is to be noted of its fit."""

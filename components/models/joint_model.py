@@ -75,6 +75,17 @@ class JointModel:
         """What a reader should know about the fits, without cell values; each with its target."""
         return tuple(f"{model.targets[0].column}: {note}" for model in self.models for note in model.notes)
 
+    @property
+    def generalised(self) -> tuple[str, ...]:
+        """Columns that one of them is taught as a release has them (see `EncodedModel`)."""
+        return tuple(dict.fromkeys(name for model in self.models for name in getattr(model, "generalised", ())))
+
+    @generalised.setter
+    def generalised(self, names: tuple[str, ...]) -> None:
+        for model in self.models:
+            if isinstance(model, EncodedModel):
+                model.generalised = names
+
     def fit(self, table: Table) -> Self:
         """Fit every model on the same rows; raises what theirs raises."""
         for model in self.models:

@@ -24,8 +24,9 @@ class Description(Contract):
     """What ``model.json`` says.
 
     ``holds_rows`` is false only for models known to keep no train row; it says nothing of what can be inferred from
-    a model. ``facts`` is what the framework needs beside its files to read the model. Only a model that comes trained,
-    and is not read back, has several targets here.
+    a model. ``generalised`` names columns that it knows as a release has them alone. ``facts`` is what the framework
+    needs beside its files to read the model. Only a model that comes trained, and is not read back, has several targets
+    here.
     """
 
     schema_version: Literal[2] = 2
@@ -39,6 +40,7 @@ class Description(Contract):
     learned: tuple[str, ...]
     holds_rows: bool
     notes: tuple[str, ...]
+    generalised: tuple[str, ...] = ()
     versions: dict[str, str]
     facts: dict[str, Any]
     sha256: dict[str, str]
@@ -62,6 +64,8 @@ class Fitted:
         Makes numbers of what the engine predicts in regression.
     notes : tuple of str
         What a reader should know, without cell values.
+    generalised : tuple of str
+        Columns that it was taught as a release has them, not as they are.
     """
 
     engine: Engine
@@ -70,6 +74,7 @@ class Fitted:
     seed: int
     scale: Scale = Scale()  # noqa: RUF009  # immutable
     notes: tuple[str, ...] = ()
+    generalised: tuple[str, ...] = ()
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -111,6 +116,7 @@ def write(folder: Path, fitted: Fitted) -> list[Path]:
         learned=fitted.learned,
         holds_rows=engine.holds_rows,
         notes=fitted.notes,
+        generalised=fitted.generalised,
         versions={"numpy": np.__version__, **engine.versions()},
         facts=facts,
         sha256={name: sha256(data).hexdigest() for name, data in content.items()},
@@ -155,7 +161,15 @@ def read(folder: Path) -> Fitted:
         raise DataError(Fault(ENCODER, f"makes {len(encoder.names)} features", f"the model has {description.features}"))
     facts = {**description.facts, "parameters": description.parameters}
     engine = chosen.read(description.name, content, facts)
-    return Fitted(engine, encoder, description.target, description.seed, description.scale, description.notes)
+    return Fitted(
+        engine,
+        encoder,
+        description.target,
+        description.seed,
+        description.scale,
+        description.notes,
+        description.generalised,
+    )
 
 
 def _require_version(framework: str, then: str, now: str) -> None:

@@ -1,6 +1,7 @@
 """Fitting and predicting: in the table's own values, whatever the estimator and the order of rows."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.data.table import Table
-from components.models import build
+from components.models import JointModel, build, load
 from components.models.declarations import AnySklearn, Boosting, Forest, Linear, Logistic, Tree
+from components.models.encoded_model import EncodedModel
 from components.randomness import derived_seed
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError
@@ -281,3 +283,29 @@ def test_what_the_schema_leaves_open_is_refused_or_learned(patients: Patients, s
     assert model.learned == ("outcome",)
     assert tuple(model.classes) == ("ill", "well")
     assert build(Tree(), train.schema, 0, learn=True).fit(train).learned == ()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_model_of_generalised_columns_refuses_values_as_they_are(
+    several: Patients, schema_of: Schemas, tmp_path: Path, count: int
+) -> None:
+    """They would count as undeclared, and answers would be wrong in silence; also after saving."""
+    models = [encoded_tree(schema_of(target)) for target in ("outcome", "grade")]
+    model = models[0] if count == 1 else JointModel(models)
+    model.generalised = ("sex",)
+    table = several("outcome", "grade", rows=80)
+    model.fit(table).save(tmp_path)
+    raw = table.frame.assign(sex=["f", "F", CANARY, "M"] * 20)
+    for each in (model, load(tmp_path)):
+        assert each.generalised == ("sex",)
+        assert len(each.predict(table.frame)) == 80
+        for ask in (each.predict, each.scores):
+            with pytest.raises(DataError, match="column 'sex': 40 of 80 rows hold values as they are") as caught:
+                ask(raw)
+            assert CANARY not in str(caught.value)
+
+
+def encoded_tree(schema: DatasetSchema) -> EncodedModel:
+    model = build(Tree(), schema, seed=0)
+    assert isinstance(model, EncodedModel)
+    return model

@@ -117,7 +117,7 @@ def test_a_description_names_all_targets_and_loads_nowhere(several: Several, tmp
         load(tmp_path)
     described["framework"] = "scikit-learn"
     (tmp_path / "model.json").write_text(json.dumps(described), encoding="utf-8")
-    with pytest.raises(DataError, match="a framework that isn.t read"):
+    with pytest.raises(DataError, match="a framework that isn't read"):
         load(tmp_path)
 
 
