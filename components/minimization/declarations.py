@@ -40,7 +40,7 @@ class Minimization(Declaration):
         min_length=1,
         description="columns to minimise, the one-hot columns of a group all together; null: all features",
     )
-    min_rows: int = Field(default=10, ge=1, description="least fit rows, not persons, of a range, group or cell")
+    min_rows: int = Field(default=10, ge=1, description="least fit rows, not persons, of a range, group, cell or end")
     search_rows: int = Field(
         default=20_000, ge=10, description="most rows that are searched on, and most that say where to stop; a sample"
     )

@@ -39,10 +39,12 @@ def why_raw(params: Minimization, minimized: Minimized, targets: Sequence[Target
 
 
 def few_persons(minimized: Minimized, fit: Rows, schema: DatasetSchema) -> tuple[str, ...]:
-    """Return how many parts rest on too few persons, where persons have several rows; nothing where none does.
+    """Return how many parts rest on too few persons; nothing where none does.
 
-    Searches count rows (``min_rows``), and a person with many rows may fill a range alone. So what they found is
-    counted again, by persons; what no fit row is in was learned from nobody.
+    Searches count rows (``min_rows``), and a person with many rows may fill a range alone. So where persons have
+    several rows, what was found is counted again, by persons; what no fit row is in was learned from nobody. Ends of
+    asking are counted in any case, those that no fit row comes to among them: questions that lead to nobody may part
+    what single persons told.
 
     Parameters
     ----------
@@ -50,12 +52,18 @@ def few_persons(minimized: Minimized, fit: Rows, schema: DatasetSchema) -> tuple
     fit : Rows
         What it was learned from.
     schema : DatasetSchema
-        Its ``subject_id`` names the person of a row; without one every row is a person, and ``min_rows`` says it all.
+        Its ``subject_id`` names the person of a row; without one every row is a person, and of ranges, groups and
+        cells ``min_rows`` says it all.
     """
     named = person_codes(fit.frame, schema)
-    if named is None:
+    if isinstance(minimized, Questions):
+        places = minimized.ends(fit.codes)
+        behind = _persons(places, *(named or (np.arange(len(fit)), len(fit))))
+        behind += [0] * (len(minimized.nodes.ends) - len(behind))
+    elif named is None:
         return ()
-    behind = [count for places in _places(minimized, fit) for count in _persons(places, *named)]
+    else:
+        behind = [count for places in _places(minimized, fit) for count in _persons(places, *named)]
     few = sum(count < FEWEST for count in behind)
     if not few:
         return ()
@@ -63,9 +71,7 @@ def few_persons(minimized: Minimized, fit: Rows, schema: DatasetSchema) -> tuple
 
 
 def _places(minimized: Minimized, fit: Rows) -> list[Parts]:
-    """Return the part of each row on each attribute, and its cell; or where the asking ends."""
-    if isinstance(minimized, Questions):
-        return [minimized.ends(fit.codes)]
+    """Return the part of each row on each attribute, and its cell."""
     if not isinstance(minimized, Generalizer):
         return []
     parts = minimized.parts(fit.codes)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from components.minimization.attributes import attributes_of
+from components.minimization.attributes import Attribute, attributes_of
 from components.minimization.declarations import Greedy, Personal
 from components.minimization.disclosing import FEWEST, few_persons, rounded, why_raw
 from components.minimization.generalizer import Cells, Generalizer, Ranges
@@ -81,10 +81,8 @@ def test_persons_are_counted_and_not_their_rows(
     assert few_persons(made, rows_of(made, young, ["p"] * 60), schema) == (f"1 of 1 {told}",)
 
 
-def test_persons_are_counted_where_the_asking_ends(
-    people_schema: DatasetSchema, people: Callable[[int, int], pd.DataFrame]
-) -> None:
-    (age,) = attributes_of(people_schema, ["age"])
+def by_age(age: Attribute) -> Questions:
+    """Ask for the age; the young get an answer."""
     nodes = Nodes(
         attribute=np.array([0, NONE, NONE]),
         cut=np.array([30.0, 0.0, 0.0]),
@@ -94,13 +92,34 @@ def test_persons_are_counted_where_the_asking_ends(
         right=np.array([2, 1, 2]),
         answer=np.array([NONE, 0, NONE]),
     )
-    made = Questions((age,), nodes, np.zeros((1, 1)), {"age": 45.0})
+    return Questions((age,), nodes, np.zeros((1, 1)), {"age": 45.0})
+
+
+def test_persons_are_counted_where_the_asking_ends(
+    people_schema: DatasetSchema, people: Callable[[int, int], pd.DataFrame]
+) -> None:
+    (age,) = attributes_of(people_schema, ["age"])
+    made = by_age(age)
     ages = np.repeat([20, 80], [50, 10])
     frame, schema = people(60, 0).assign(age=ages), named(people_schema)
     alone = [f"p{number}" if age < 30 else "p" for number, age in enumerate(ages)]
     (reason,) = few_persons(made, rows_of(made, frame, alone), schema)
     assert reason.startswith("1 of 2 ranges")
     assert few_persons(made, rows_of(made, frame, [f"p{number}" for number in range(60)]), schema) == ()
+    assert few_persons(made, rows_of(made, frame, alone), people_schema) == ()  # there every row is a person
+
+
+@pytest.mark.parametrize("old", [0, 1, 4, 5])
+@pytest.mark.parametrize("id_told", [True, False])
+def test_rows_are_counted_where_the_asking_ends_if_each_is_a_person(
+    people_schema: DatasetSchema, people: Callable[[int, int], pd.DataFrame], old: int, *, id_told: bool
+) -> None:
+    (age,) = attributes_of(people_schema, ["age"])
+    frame = people(60, 0).assign(age=np.repeat([20, 80], [60 - old, old]))
+    rows = rows_of(by_age(age), frame, [f"p{number}" for number in range(60)])
+    reasons = few_persons(by_age(age), rows, named(people_schema) if id_told else people_schema)
+    told = "1 of 2 ranges, groups, cells and branches rest on fewer than 5 persons"
+    assert reasons == (() if old >= FEWEST else (told,))
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,26 @@ def test_a_number_is_cut_where_its_answers_part(people_schema: DatasetSchema) ->
     evidence = Classes.of((codes > 43)[:, np.newaxis].astype(np.int64), 0.05)
     binned = Binned.of(age, codes)
     sums = evidence.sums(places(400), binned.place(codes)[:, np.newaxis], binned.size)
-    split = best_split(binned, sums, evidence, 10)
+    rows = np.bincount(binned.place(codes), minlength=binned.size)
+    split = best_split(binned, sums, rows, evidence, 10)
     assert binned.cut(split) == 43.5
     assert split.gain == pytest.approx(evidence.doubt(sums.sum(axis=0)))
     assert told(binned, sums, evidence, 2)[0] < split.gain
-    assert best_split(binned, sums, evidence, 300).gain == 0
+    assert best_split(binned, sums, rows, evidence, 300).gain == 0
+
+
+def test_rows_that_were_made_up_are_nobody(people_schema: DatasetSchema) -> None:
+    """Of 400 rows that would be cut at 43.5, all above 43 were made from those of nine persons."""
+    age = attribute("age", people_schema)
+    codes = np.repeat(np.arange(20.0, 60.0), 10)
+    evidence = Classes.of((codes > 43)[:, np.newaxis].astype(np.int64), 0.05)
+    binned = Binned.of(age, codes)
+    sums = evidence.sums(places(400), binned.place(codes)[:, np.newaxis], binned.size)
+    own = binned.place(np.concatenate([codes[codes <= 43], np.arange(44.0, 53.0)]))
+    rows = np.bincount(own, minlength=binned.size)
+    assert binned.cut(best_split(binned, sums, rows, evidence, 9)) == 43.5
+    assert binned.cut(best_split(binned, sums, rows, evidence, 10)) == 42.5
+    assert best_split(binned, sums, np.zeros_like(rows), evidence, 10).gain == 0
 
 
 @pytest.mark.parametrize("alike", [5, 10])
@@ -90,7 +105,7 @@ def test_missing_cells_go_with_those_that_answer_alike(people_schema: DatasetSch
     evidence = Classes.of(high[:, np.newaxis].astype(np.int64), 0.05)
     binned = Binned.of(visits, codes)
     sums = evidence.sums(places(250), binned.place(codes)[:, np.newaxis], binned.size)
-    split = best_split(binned, sums, evidence, 10)
+    split = best_split(binned, sums, np.bincount(binned.place(codes), minlength=binned.size), evidence, 10)
     assert not split.left[binned.missing]
     assert split.right[binned.missing]
     assert binned.cut(split) == {5: 4.5, 10: visits.high}[alike]
@@ -101,9 +116,8 @@ def test_categories_that_answer_alike_go_together(people_schema: DatasetSchema) 
     codes = np.repeat(np.arange(9), 20)
     evidence = Classes.of(np.isin(codes, [1, 4, 8])[:, np.newaxis].astype(np.int64), 0.05)
     binned = Binned.of(branch, codes)
-    split = best_split(
-        binned, evidence.sums(places(180), binned.place(codes)[:, np.newaxis], binned.size), evidence, 10
-    )
+    sums = evidence.sums(places(180), binned.place(codes)[:, np.newaxis], binned.size)
+    split = best_split(binned, sums, np.bincount(codes, minlength=binned.size), evidence, 10)
     assert {tuple(np.flatnonzero(split.left)), tuple(np.flatnonzero(split.right))} == {(1, 4, 8), (0, 2, 3, 5, 6, 7)}
 
 
@@ -122,7 +136,8 @@ def test_chance_is_taken_for_help_seldom() -> None:
         evidence = Classes.of(random.integers(0, 2, (400, 1)), 0.05)
         binned = Binned.of(attribute("x", schema), codes)
         sums = evidence.sums(places(400), binned.place(codes)[:, np.newaxis], binned.size)
-        split = best_split(binned, sums, evidence, 10)
+        rows = np.bincount(binned.place(codes), minlength=binned.size)
+        split = best_split(binned, sums, rows, evidence, 10)
         taken += split.gain > evidence.by_chance(sums.sum(axis=0), 2, split.tried)
     assert taken <= 2
 

@@ -87,8 +87,11 @@ class Split:
     right: Bools
 
 
-def best_split(binned: Binned, sums: Floats, evidence: Evidence, min_rows: int) -> Split:
-    """Return the best split of rows whose answers add up to `sums`, shape (bins, sums), with `min_rows` on each side.
+def best_split(binned: Binned, sums: Floats, real: Integers, evidence: Evidence, min_rows: int) -> Split:
+    """Return the best split of rows whose answers add up to `sums`, shape (bins, sums).
+
+    On each side there are `min_rows` of the `real` ones, shape (bins,): a row that was made up is nobody's, and many
+    may hold what one person's row says.
 
     Numbers and ordered values are cut, with missing cells on either side. The values of other attributes are put in
     the order of the mean answer and cut there: the best of all groupings for two answers or one number (Breiman et al.
@@ -104,7 +107,8 @@ def best_split(binned: Binned, sums: Floats, evidence: Evidence, min_rows: int) 
     for order in orders:
         below = np.cumsum(sums[order], axis=0)[:-1]
         above = total - below
-        allowed = (evidence.counts(below) >= min_rows) & (evidence.counts(above) >= min_rows)
+        here = np.cumsum(real[order])[:-1]
+        allowed = (here >= min_rows) & (real.sum() - here >= min_rows)
         tried += int(np.count_nonzero(allowed))
         gains = np.where(allowed, whole - evidence.doubt(below) - evidence.doubt(above), 0.0)
         where = int(gains.argmax())

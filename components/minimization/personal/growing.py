@@ -33,8 +33,10 @@ class Material:
     swayed : callable
         ``swayed()``: how far the answer to each row hangs on each attribute, shape (rows, attributes), NaN where that
         was not tried.
+    real : int
+        How many of the rows are fit rows: they come first, those after them are made up.
     min_rows : int
-        Least rows in a branch.
+        Least fit rows in a branch.
     parts : int
         Most ranges that a number is looked at in.
     """
@@ -45,6 +47,7 @@ class Material:
     weights: Floats
     closed: Bools
     swayed: Callable[[], Floats]
+    real: int
     min_rows: int
     parts: int
 
@@ -111,7 +114,7 @@ def grow(
 
     A node is split by what was asked already, which discloses nothing, as long as that tells something. Then the
     attribute is asked that is expected to tell most; where none tells anything by itself, the one after which the
-    answers hang on the fewest others.
+    answers hang on the fewest others. `Material.min_rows` fit rows go each way, whatever it is split by.
 
     Parameters
     ----------
@@ -120,7 +123,7 @@ def grow(
     starts : iterable of int
         Numbers of ends.
     least : int
-        Rows below which a node stays an end.
+        Fit rows below which a node stays an end.
     sure : callable
         ``sure(rows)``: whether a node of these rows stays an end.
     """
@@ -129,7 +132,7 @@ def grow(
     while queue:
         node = queue.popleft()
         rows = growth.rows[node]
-        if len(rows) < least or sure(rows):
+        if np.count_nonzero(rows < material.real) < least or sure(rows):
             continue
         if (found := _next(material, rows, growth.known[node])) is not None:
             attribute, split = found
@@ -143,7 +146,12 @@ def _next(material: Material, rows: Integers, known: Bools) -> tuple[int, Split]
     ends = np.cumsum([each.size for each in binned])
     tables = np.split(evidence.sums(rows, material.bins[rows], int(ends[-1])), ends[:-1])
     total = tables[0].sum(axis=0)
-    splits = [best_split(each, table, evidence, material.min_rows) for each, table in zip(binned, tables, strict=True)]
+    own = material.bins[rows[rows < material.real]]
+    real = np.split(np.bincount(own.ravel(), minlength=int(ends[-1])), ends[:-1])
+    splits = [
+        best_split(each, table, count, evidence, material.min_rows)
+        for each, table, count in zip(binned, tables, real, strict=True)
+    ]
     gains = np.where(material.closed, 0.0, [split.gain for split in splits])
     clear = np.maximum(gains - [evidence.by_chance(total, 2, split.tried) for split in splits], 0.0)
     worth = np.where(known, clear, 0.0)
@@ -161,7 +169,7 @@ def _clearing(material: Material, rows: Integers, known: Bools, splits: Sequence
     It finds what only matters together, and what says which of the others matter.
     """
     swayed = material.swayed()
-    rows = rows[rows < len(swayed)]
+    rows = rows[rows < material.real]
     rows = rows[~np.isnan(swayed[rows, 0])]
     if not len(rows):
         return NONE

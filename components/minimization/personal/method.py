@@ -82,6 +82,7 @@ def _grown(
         np.array([problem.weight(each.name) for each in problem.attributes]),
         closed,
         _swayed(problem, fit),
+        len(fit),
         params.min_rows,
         params.parts,
     )

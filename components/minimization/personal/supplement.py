@@ -2,7 +2,8 @@
 
 A model can be asked about any row. Where a node is left with too few rows to tell what its answers hang on, rows are
 made up that are like its own in all that was asked. They say what to ask next, and how likely an end is to be wrong;
-whether its answer may stand is left to calibration rows.
+whether its answer may stand is left to calibration rows. They count as nobody where a branch has to hold enough rows,
+since they repeat what single persons' rows say.
 """
 
 from dataclasses import replace
