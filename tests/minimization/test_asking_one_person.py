@@ -1,7 +1,9 @@
 """Questions asked of one person step by step, and answered by a model as it is loaded."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from components.minimization.attributes import attributes_of
 from components.minimization.contract import write
 from components.minimization.personal.questions import NONE, Nodes
 from components.models import Model, build, load
+from components.models.callable_model import CallableModel
 from components.models.declarations import Forest
+from components.models.joint_model import JointModel
 from schemas.dataset import DatasetSchema
 from schemas.faults import DataError
 from schemas.generalizations import Output
@@ -118,6 +122,71 @@ def test_an_answer_that_does_not_stand_yet_is_refused_by_what_is_left(questions:
     assert questions.answer({"age": 80}, coded(model)).tolist() == [1]
     assert questions.to_ask({"age": 30, "region": "north"}) == ["house"]
     assert questions.to_ask({"age": 30, "region": None, "house": "house_rent"}) == ["born"]
+
+
+def as_json(frame: pd.DataFrame, row: int) -> dict[str, Any]:
+    """Return what is told of a person in an end point, whatever it is: dates and times as text, None for missing."""
+    known = {name: cell for name, cell in person(frame, row).items() if not name.startswith("house_")}
+    return json.loads(json.dumps(known | {"seen": known["seen"].isoformat()}, default=lambda cell: cell.item()))
+
+
+def function(rows: pd.DataFrame) -> list[str]:
+    """Answer by what is known anyway, in the dtypes of a table."""
+    young = rows["born"].dt.year.fillna(2000) > 1970
+    late = rows["seen"].dt.month.to_numpy() > 6
+    return np.where(late & (rows["visits"].fillna(9) > 4) | young & rows["grade"].isna(), "ill", "well").tolist()
+
+
+@pytest.mark.parametrize("kind", ["one target", "two targets", "function"])
+def test_what_the_model_knows_anyway_is_told_as_json_holds_it(
+    questions: Questions, model: Model, people: Frames, people_schema: DatasetSchema, kind: str
+) -> None:
+    both = replace(questions, labels=np.array([[0, 0], [1, 1]]))
+    asking, asked = {
+        "one target": (questions, model),
+        "two targets": (both, JointModel([model, model])),
+        "function": (questions, CallableModel(function, people_schema, outputs="labels")),
+    }[kind]
+    frame = people(150, 5)
+    ends = asking.nodes.answer[asking.ends(asking.encode(frame))]
+    rows = np.flatnonzero(ends == NONE)
+    known = ["visits", "branch", "grade", "zip", "member"]
+    assert frame.iloc[rows][known].isna().any().all()
+    expected = asking.answers(frame, asked)
+    told = [asking.answer(as_json(frame, row), asked) for row in rows]
+    np.testing.assert_array_equal(np.array(told), expected[rows])
+
+
+def test_what_the_model_knows_is_typed_by_its_values_where_only_a_function_is_there(questions: Questions) -> None:
+    seen: list[pd.DataFrame] = []
+
+    def ask(rows: pd.DataFrame) -> Any:
+        seen.append(rows)
+        return np.zeros((len(rows), 1), dtype=np.int64)
+
+    told = {"age": 30, "region": "north", "house": "house_rent", "born": None}
+    moments = {
+        "day": "2024-02-29",
+        "time": "2024-02-29T12:30:00+02:00",
+        "python": date(2024, 2, 29),
+        "zone": datetime(2024, 2, 29, 12, 30, tzinfo=timezone(timedelta(hours=2))),
+    }
+    texts = {"digits": "20240229", "no day": "2024-02-31", "zip": "01001"}
+    questions.answer(told | moments | texts | {"gone": None, "size": 1.5}, ask)
+    (row,) = seen
+    assert {str(row[name].dtype) for name in moments} == {"datetime64[us]"}
+    assert row["day"][0] == row["python"][0] == pd.Timestamp("2024-02-29")
+    assert row["time"][0] == row["zone"][0] == pd.Timestamp("2024-02-29T10:30")
+    assert {name: row[name][0] for name in texts} == texts
+    assert row["gone"].isna().all()
+    assert row["size"].dtype == np.float64
+
+
+@pytest.mark.parametrize("value", ["4711-99-01", "soon 4711", 4711, [4711]])
+def test_what_is_no_moment_is_refused_and_not_shown(questions: Questions, model: Model, value: Any) -> None:
+    with pytest.raises(DataError, match="column 'seen': was told as what is no value") as caught:
+        questions.answer({"age": 80, "seen": value}, model)
+    assert "4711" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def row_of(
     defaults: Mapping[str, float],
     outside: Outside,
 ) -> tuple[pd.DataFrame, dict[str, Codes]]:
-    """Return what a person told as one row, and the codes of the attributes in it.
+    """Return what a person told of attributes as one row, and their codes.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def row_of(
         What is collected of each; None: the value as it is.
     told : mapping of str to any
         By attribute: a value as JSON holds it, of one-hot columns the name of the one that is 1, None where it is not
-        known; of ranges or groups also the text of one. What is no attribute is a column that is known anyway.
+        known; of ranges or groups also the text of one. What is no attribute is left aside.
     defaults, outside
         As for `encoded`.
 
@@ -55,9 +55,7 @@ def row_of(
         raise DataError(faults)
     codes = encoded(there, pd.DataFrame(columns, index=ONE), defaults, outside)
     typed = {name: cells for each in there for name, cells in each.cells(codes[each.name], blanks(each, ONE)).items()}
-    own = {each.name for each, _ in some}
-    known = {name: pd.Series([value]) for name, value in told.items() if name not in own}
-    return pd.DataFrame(typed | known, index=ONE), codes
+    return pd.DataFrame(typed, index=ONE), codes
 
 
 def _columns(attribute: Attribute, partition: Partition | None, value: Any) -> dict[str, pd.Series]:

@@ -12,6 +12,7 @@ import pandas as pd
 from components.minimization.attributes import BELOW, Attribute, Codes, Outside, encoded
 from components.minimization.completing import completed
 from components.minimization.partitions import Partition, trivial
+from components.minimization.personal.known import known_cells
 from components.minimization.personal.one_person import row_of
 from components.minimization.problem import Answers, Ask, replaced
 from components.models.interface import Model
@@ -187,14 +188,14 @@ class Questions:
         Parameters
         ----------
         told : mapping of str to any
-            As for `to_ask`; also what the model knows anyway, by column.
+            As for `to_ask`; also what the model knows anyway, by column: None where it is missing, dates in ISO 8601.
         model : Model or callable
             As for `answers`.
 
         Raises
         ------
         DataError
-            As for `to_ask`; or something is still to be asked.
+            As for `to_ask`; or something is still to be asked, or the model can't read what it knows.
         """
         left = self.to_ask(told)
         if left:
@@ -202,7 +203,10 @@ class Questions:
                 [Fault(f"column '{name}'", "was not told", "it is to be asked (see to_ask)") for name in left]
             )
         frame, codes = row_of(self._collecting, told, self.defaults, self.outside)
-        untold = [each.name for each in self.attributes if each.name not in codes]
+        own = {each.name for each in self.attributes}
+        known = known_cells({name: value for name, value in told.items() if name not in own}, model)
+        frame = frame.assign(**known)
+        untold = [name for name in own if name not in codes]
         return self.answers(completed(frame, self.attributes, untold, self.defaults), model)[0]
 
     @cached_property
