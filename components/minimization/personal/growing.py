@@ -13,6 +13,12 @@ from components.minimization.personal.questions import NONE, Nodes
 MATTERS = 0.1
 """Answers hang on an attribute where they do at least this much as far as on the one that they hang on most."""
 
+ENOUGH = 0.5
+"""Share of what the best question is expected to tell that a split by what is known has to tell to come before it.
+
+Measured: on hospitals and Adult .5 asks for less than .25, and both for less than to split by what is known first.
+"""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Material:
@@ -112,9 +118,10 @@ def grow(
 ) -> None:
     """Let a tree grow on from some of its ends, in place.
 
-    A node is split by what was asked already, which discloses nothing, as long as that tells something. Then the
-    attribute is asked that is expected to tell most; where none tells anything by itself, the one after which the
-    answers hang on the fewest others. `Material.min_rows` fit rows go each way, whatever it is split by.
+    A node is split by what was asked already, which discloses nothing, as long as that tells enough: it uses rows up,
+    which questions need, too. Then the attribute is asked that is expected to tell most; where none tells anything by
+    itself, the one after which the answers hang on the fewest others. At least `Material.min_rows` fit rows go each
+    way, whatever it is split by.
 
     Parameters
     ----------
@@ -154,11 +161,10 @@ def _next(material: Material, rows: Integers, known: Bools) -> tuple[int, Split]
     ]
     gains = np.where(material.closed, 0.0, [split.gain for split in splits])
     clear = np.maximum(gains - [evidence.by_chance(total, 2, split.tried) for split in splits], 0.0)
-    worth = np.where(known, clear, 0.0)
-    if not worth.any():
-        for place in np.flatnonzero(~known & (gains > 0)):
-            gone, ranges = told(binned[int(place)], tables[place], evidence, material.parts)
-            worth[place] = max(gone - evidence.by_chance(total, ranges, 1), clear[place]) / material.weights[place]
+    worth = np.where(known, clear / ENOUGH, 0.0)
+    for place in np.flatnonzero(~known & (gains > 0)):
+        gone, ranges = told(binned[int(place)], tables[place], evidence, material.parts)
+        worth[place] = max(gone - evidence.by_chance(total, ranges, 1), clear[place]) / material.weights[place]
     best = int(worth.argmax()) if worth.any() else _clearing(material, rows, known, splits)
     return None if best == NONE else (best, splits[best])
 
