@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from components.minimization.attributes import BELOW, Attribute, attributes_of, encoded
 from components.minimization.personal.bins import Binned, best_split, told
 from components.minimization.personal.evidence import Classes, Integers, Numbers
+from components.minimization.personal.growing import Growth, Material, grow
 from components.minimization.personal.questions import NONE, Nodes, Questions
 from schemas.dataset import DatasetSchema
 
@@ -119,6 +120,27 @@ def test_categories_that_answer_alike_go_together(people_schema: DatasetSchema) 
     sums = evidence.sums(places(180), binned.place(codes)[:, np.newaxis], binned.size)
     split = best_split(binned, sums, np.bincount(codes, minlength=binned.size), evidence, 10)
     assert {tuple(np.flatnonzero(split.left)), tuple(np.flatnonzero(split.right))} == {(1, 4, 8), (0, 2, 3, 5, 6, 7)}
+
+
+@pytest.mark.parametrize(("known_tells", "asked"), [(0.02, "b"), (0.2, "a"), (0.35, "a")])
+def test_what_is_known_is_split_by_again_where_that_tells_enough(known_tells: float, asked: str) -> None:
+    """To split by what was asked before costs no question, but rows: so not where a question tells much more."""
+    random = np.random.default_rng(0)
+    columns = {name: {"dtype": "integer", "role": "insensitive", "min": 0, "max": 1} for name in "ab"}
+    schema = DatasetSchema.model_validate({"name": "x", "source": None, "columns": columns})
+    codes = random.integers(0, 2, (20_000, 2)).astype(np.float64)
+    chance = 0.5 + known_tells * (codes[:, 0] - 0.5) + 0.25 * (codes[:, 1] - 0.5)
+    evidence = Classes.of((random.random(len(codes)) < chance)[:, np.newaxis].astype(np.int64), 0.05)
+    binned = [Binned.of(each, codes[:, place]) for place, each in enumerate(attributes_of(schema, "ab"))]
+    bins = np.column_stack([each.place(codes[:, place]) for place, each in enumerate(binned)])
+    bins[:, 1] += binned[0].size
+    swayed = np.zeros((len(codes), 2))
+    weights, closed = np.ones(2), np.zeros(2, dtype=np.bool_)
+    material = Material(binned, bins, evidence, weights, closed, lambda: swayed, len(codes), 10, 16)
+    growth = Growth.of(material)
+    growth.known[0][0] = True
+    grow(growth, material, [0], len(codes), lambda _rows: False)
+    assert growth.asked == ["ab".index(asked), NONE, NONE]
 
 
 def test_chance_is_taken_for_help_seldom() -> None:
