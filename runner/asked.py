@@ -22,6 +22,10 @@ def minimization_metrics(outcome: Outcome) -> list[Metric]:
     verdict = outcome.verdict
     found = [
         figure("relative_accuracy", verdict.agreement, low=verdict.low),
+        *(
+            figure("relative_accuracy", kept.agreement, low=kept.low, column=target)
+            for target, kept in outcome.targets.items()
+        ),
         figure("ncp", mean_loss(outcome.ncp)),
         *(figure("ncp", loss, column=name) for name, loss in outcome.ncp.items()),
         figure("features_untouched", collected.count("exact"), unit="features"),
@@ -46,6 +50,7 @@ def section(config: Any, outcome: Outcome) -> dict[str, Any]:
         "parameters": config.minimization.model_dump(),
         "rows": outcome.rows,
         "verdict": outcome.verdict.model_dump(),
+        "targets": {name: asdict(kept) for name, kept in outcome.targets.items()},
         "ncp": mean_loss(outcome.ncp),
         "asked_ncp": mean_loss(outcome.asked_ncp),
         "uses": {name: asdict(use) for name, use in outcome.uses.items()},
@@ -76,6 +81,8 @@ def asked_line(outcome: Outcome) -> str:
         shown = ", ".join(f"{collected.count(kind)} {said}" for kind, said in KINDS.items() if kind in collected)
     verdict = outcome.verdict
     what = "R2" if verdict.measure == "r2" else "agreement"
+    if outcome.targets:
+        what = "each target's R2 at least" if verdict.measure == "r2" else "agreement of all targets"
     promise = f"{what} {verdict.agreement:.3f} (bound {verdict.low:.4f} >= {verdict.target:g} met)"
     lost = f"NCP {mean_loss(outcome.asked_ncp):.2f}"
     if outcome.contract.use == "representatives":  # parts are those of the form, and the model is told of cells

@@ -111,9 +111,13 @@ class Verdict(Contract):
     """What was asked for and what was reached, on rows that nothing was fitted or tuned on."""
 
     measure: Literal["agreement", "r2"] = Field(
-        default="agreement", description="share of rows with the model's own prediction, or R2 against it"
+        default="agreement",
+        description="share of rows with the model's own prediction (several outputs: with all of them), or R2 against "
+        "it (several outputs: the least of theirs)",
     )
-    target: Share = Field(description="least agreement with the model's own predictions (regression: R2) asked for")
+    target: Share = Field(
+        description="least agreement with the model's own predictions (regression: each output's R2) asked for"
+    )
     agreement: float = Field(description="as measured")
     low: float = Field(description="one-sided 95 % lower bound; the target is met where it is at least the target")
     rows: Annotated[int, Field(ge=1)] = Field(description="rows it was judged on")

@@ -197,6 +197,13 @@ class Use(Contract):
     ncp: float = Field(ge=0, le=1, description="information lost: mean over rows and columns")
 
 
+class KeptTarget(Contract):
+    """How far the predictions of one target stay, as measured on the report rows."""
+
+    agreement: float = Field(description="regression: R2")
+    low: float = Field(description="one-sided 95 % lower bound")
+
+
 class Minimization(Contract):
     """What of a person is collected for the model, and whether its predictions stay."""
 
@@ -206,6 +213,7 @@ class Minimization(Contract):
         description="fit: searched on; calibration: said where to stop; report: judged on, once"
     )
     verdict: Verdict = Field(description="of the use that was asked for")
+    targets: dict[str, KeptTarget] = Field(default={}, description="each target by itself, where there are several")
     ncp: float = Field(ge=0, le=1, description="information lost: mean over report rows and columns, as it is used")
     asked_ncp: float = Field(ge=0, le=1, description="as it is asked: by each column's own ranges or groups")
     uses: dict[str, Use] = Field(default={}, description="both uses of cells, whichever was asked for")

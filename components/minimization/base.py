@@ -53,7 +53,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
     groups : mapping of str to list of str, or list of lists, optional
         One-hot columns that are one attribute, where there is no schema to say so.
     target : float
-        Least agreement with the model's own predictions (regression: R2).
+        Least agreement with the model's own predictions (regression: R2, of each output).
     regression : bool, optional
         By default as the estimator says, else as predictions look.
     cells : list of Cell or mapping, optional
@@ -209,7 +209,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         return new if isinstance(X, pd.DataFrame) else new.to_numpy(dtype=np.asarray(X).dtype)
 
     def score(self, X: Table, y: Any = None) -> float:  # noqa: N803
-        """Return the agreement of the model's answers to generalised rows with its own (regression: R2).
+        """Return the agreement of the model's answers to generalised rows with its own (regression: least R2).
 
         Parameters
         ----------

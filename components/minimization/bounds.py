@@ -84,15 +84,26 @@ def chance_to_show(agreeing: int, rows: int, report_rows: int, target: float) ->
 
 
 def r2(truth: Floats, now: Floats) -> float:
-    """Return R2 of `now` against `truth`, both of shape (rows, outputs): the mean over outputs.
+    """Return R2 of `now` against `truth`, both of shape (rows, outputs): that of the worst output (see `r2_each`).
+
+    A mean over outputs would let one that is ruined hide behind those that are kept.
+    """
+    return float(r2_each(truth, now).min())
+
+
+def r2_each(truth: Floats, now: Floats) -> Floats:
+    """Return R2 of each output of `now` against `truth`, both of shape (rows, outputs); shape (outputs,).
 
     An output that is constant counts 1 where it is met exactly, else 0.
     """
-    return float(_r2(*_squares(truth, now)).mean())
+    return _r2(*_squares(truth, now))
 
 
-def r2_lower_bound(truth: Floats, now: Floats, rng: np.random.Generator) -> float:
-    """Return the one-sided lower bound of R2 by the bootstrap over rows (Efron 1979, percentiles); any order of rows.
+def r2_lower_bounds(truth: Floats, now: Floats, rng: np.random.Generator) -> Floats:
+    """Return the one-sided lower bound of each output's R2, shape (outputs,); never above the R2 that was measured.
+
+    By the bootstrap over rows (Efron 1979, percentiles), in any order of rows. The least of these is a lower bound of
+    the least R2, with the same confidence: it misses only where the bound of the worst output does (Berger 1982).
 
     Parameters
     ----------
@@ -100,14 +111,16 @@ def r2_lower_bound(truth: Floats, now: Floats, rng: np.random.Generator) -> floa
     rng : numpy.random.Generator
     """
     order = np.lexsort(np.hstack([truth, now]).T)  # draws are of places: equal rows stand at equal places
-    return float(np.quantile(_resampled(truth[order], now[order], rng), 1 - CONFIDENCE))
+    drawn = _resampled(truth[order], now[order], rng)
+    return np.minimum(np.quantile(drawn, 1 - CONFIDENCE, axis=0), r2_each(truth, now))
 
 
 def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float, looks: int = 1) -> bool:
     """Say what `assured` says, for R2, by the standard error of the logarithm of 1 - R2.
 
     R2 of few rows leans to one side: a row that is far off costs more than many that are near can give. 1 - R2 is a
-    ratio of two means of squares, and its logarithm leans less. Student's t stands for the normal.
+    ratio of two means of squares, and its logarithm leans less. Student's t stands for the normal. Every output has to
+    be assured, and the chance holds for all of them together (Bonferroni's inequality).
 
     Parameters
     ----------
@@ -119,28 +132,31 @@ def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float, look
     rows = len(truth)
     if report_rows < 1 or rows < 2:
         return False
-    missed = 1 - r2(truth, now)
-    if missed <= 0:
+    missed = 1 - r2_each(truth, now)
+    off = missed > 0  # what is met exactly is assured
+    if not off.any():
         return True
-    scatter = r2_scatter(truth, now)
+    scatter = r2_scatter(truth[:, off], now[:, off])
     here, there = scatter / np.sqrt(rows), scatter / np.sqrt(report_rows)
-    margin = norm.ppf(CONFIDENCE) * there + t.ppf(_chance(looks), rows - 1) * np.hypot(here, there)
-    return bool(np.log(missed) + margin <= np.log(1 - target))
+    chance = _chance(looks * int(np.count_nonzero(off)))
+    margin = norm.ppf(CONFIDENCE) * there + t.ppf(chance, rows - 1) * np.hypot(here, there)
+    return bool((np.log(missed[off]) + margin <= np.log(1 - target)).all())
 
 
-def r2_scatter(truth: Floats, now: Floats) -> float:
-    """Return the scatter of log(1 - R2); by the root of the rows it is the standard error. R2 is less than 1.
+def r2_scatter(truth: Floats, now: Floats) -> Floats:
+    """Return the scatter of log(1 - R2) of each output, whose R2 is less than 1; shape (outputs,).
 
-    It is told by leaving out one row at a time (jackknife, Tukey 1958), which tends to tell too much rather than too
-    little (Efron and Stein 1981): most where few rows hold most of the error. Where one row holds all of it, what is
-    left without it counts as one row's share.
+    By the root of the rows it is the standard error. It is told by leaving out one row at a time (jackknife, Tukey
+    1958), which tends to tell too much rather than too little (Efron and Stein 1981): most where few rows hold most of
+    the error. Where one row holds all of it, what is left without it counts as one row's share.
     """
     rows = len(truth)
     errors, squares = (now - truth) ** 2, (truth - truth.mean(axis=0)) ** 2
     spread = squares.sum(axis=0) - squares * rows / (rows - 1)  # the mean moves, too
-    missed = 1 - _r2(errors.sum(axis=0) - errors, np.maximum(spread, 0.0)).mean(axis=1)
-    logarithms = np.log(np.maximum(missed, (1 - r2(truth, now)) / rows))
-    return float(np.sqrt((rows - 1) * ((logarithms - logarithms.mean()) ** 2).sum()))
+    missed = 1 - _r2(errors.sum(axis=0) - errors, np.maximum(spread, 0.0))
+    logarithms = np.log(np.maximum(missed, (1 - r2_each(truth, now)) / rows))
+    found: Floats = np.sqrt((rows - 1) * ((logarithms - logarithms.mean(axis=0)) ** 2).sum(axis=0))
+    return found
 
 
 def _chance(looks: int) -> float:
@@ -157,7 +173,7 @@ def _r2(errors: Floats, spread: Floats) -> Floats:
 
 
 def _resampled(truth: Floats, now: Floats, rng: np.random.Generator) -> Floats:
-    """Return R2 of `RESAMPLES` draws of rows with replacement, shape (RESAMPLES,)."""
+    """Return R2 of `RESAMPLES` draws of rows with replacement, shape (RESAMPLES, outputs)."""
     rows = len(truth)
     errors, moments = (now - truth) ** 2, np.hstack([truth - truth.mean(axis=0), (truth - truth.mean(axis=0)) ** 2])
     outputs = truth.shape[1]
@@ -169,5 +185,5 @@ def _resampled(truth: Floats, now: Floats, rng: np.random.Generator) -> Floats:
         times = np.bincount(drawn.ravel(), minlength=draws * rows).reshape(draws, rows).astype(np.float64)
         sums = times @ moments
         spread = sums[:, outputs:] - sums[:, :outputs] ** 2 / rows
-        found.append(_r2(times @ errors, np.maximum(spread, 0.0)).mean(axis=1))
+        found.append(_r2(times @ errors, np.maximum(spread, 0.0)))
     return np.concatenate(found)

@@ -65,8 +65,8 @@ class Targeted(Minimization):
 
     target: Target | None = Field(
         default=None,
-        description="least agreement with the model's own predictions (regression: R2); null: the strictest of "
-        f"{', '.join(f'{target:g}' for target in TARGETS)} that the report rows can show",
+        description="least agreement with the model's own predictions (regression: each target's R2); null: the "
+        f"strictest of {', '.join(f'{target:g}' for target in TARGETS)} that the report rows can show",
     )
 
 

@@ -6,7 +6,6 @@ from typing import cast
 
 import pandas as pd
 
-from components.minimization import bounds
 from components.minimization.asking import Asked, Told, stand_in
 from components.minimization.attributes import Attribute, attributes_of
 from components.minimization.contract import to_contract
@@ -16,12 +15,12 @@ from components.minimization.generalizer import Generalizer, Use
 from components.minimization.holdout import Sides
 from components.minimization.necessity import necessity
 from components.minimization.personal.questions import Questions
-from components.minimization.problem import Answers, Problem, Rows, agree, agreement, replaced
+from components.minimization.problem import Problem, Rows, agreement, replaced
 from components.minimization.result import Found, Minimized
 from components.minimization.steadiness import refuse_unsteady
 from components.minimization.subgroups import subgroups
+from components.minimization.verdicts import Kept, each_target, judge
 from components.models import Model, Target
-from components.randomness import stream
 from components.registry import load
 from schemas.dataset import DatasetSchema
 from schemas.faults import Fault
@@ -58,7 +57,9 @@ class Outcome:
     told : Told
         The model, told no more than what is collected.
     verdict : Verdict
-        Of the use that was asked for.
+        Of the use that was asked for. Of several targets: of rows with all of them kept (regression: the least R2).
+    targets : dict of str to Kept
+        By target, where there are several.
     ncp : dict of str to float
         By attribute, as it is used: of representatives what the row's cell loses.
     asked_ncp : dict of str to float
@@ -86,6 +87,7 @@ class Outcome:
     contract: Generalizations
     told: Told
     verdict: Verdict
+    targets: dict[str, Kept]
     ncp: dict[str, float]
     asked_ncp: dict[str, float]
     uses: dict[str, AsUsed]
@@ -104,11 +106,14 @@ class Outcome:
             return None
         place = "delta" if isinstance(params, Personal) else "target"
         reached = self.verdict
-        what = "an R2" if reached.measure == "r2" else "agreement"
+        what, least = f"{'an R2' if reached.measure == 'r2' else 'agreement'} of {reached.target:g}", ""
+        if reached.measure == "r2" and self.targets:
+            worst = min(self.targets, key=lambda name: self.targets[name].low)
+            what, least = f"{what} of each of {len(self.targets)} targets", f", the least lower bound that of {worst!r}"
         return Fault(
             f"minimization.{place}",
-            f"{what} of {reached.target:g} is not shown: reached is {reached.agreement:.4f} on {reached.rows:,} "
-            f"report rows, with a lower bound of {reached.low:.4f}",
+            f"{what} is not shown: reached is {reached.agreement:.4f} on {reached.rows:,} "
+            f"report rows, with a lower bound of {reached.low:.4f}{least}",
             "the lower bound is held against the target",
             "ask for less, or hold out more rows (dataset.split.test)",
         )
@@ -195,6 +200,7 @@ def _judged(
         contract=to_contract(minimized, losses, verdict, [_output(target) for target in asking.model.targets]),
         told=Told(asking, minimized),
         verdict=verdict,
+        targets=each_target(report.answers, now, problem, asking.model.targets),
         ncp=losses,
         asked_ncp=dict(minimized.losses(codes, "ranges")) if isinstance(minimized, Generalizer) else losses,
         uses=_uses(minimized, report, problem),
@@ -206,31 +212,6 @@ def _judged(
         steps=found.steps,
         raw=(*why_raw(params, minimized, asking.model.targets), *few_persons(minimized, problem.fit, schema)),
         notes=(*notes, *found.notes),
-    )
-
-
-def judge(truth: Answers, now: Answers, problem: Problem) -> Verdict:
-    """Hold answers to rows that nothing was tuned on against the model's own.
-
-    Parameters
-    ----------
-    truth, now : ndarray, shape (rows, outputs)
-        The model's answers to the rows as they are, and as they will be used.
-    problem : Problem
-        Says target and task.
-    """
-    reached = agreement(truth, now, regression=problem.regression)
-    if problem.regression:
-        low = min(reached, bounds.r2_lower_bound(truth, now, stream(problem.seed, "minimization-verdict")))
-    else:
-        low = bounds.lower_bound(int(agree(truth, now).sum()), len(truth))
-    return Verdict(
-        measure="r2" if problem.regression else "agreement",
-        target=problem.target,
-        agreement=reached,
-        low=low,
-        rows=len(truth),
-        met=low >= problem.target,
     )
 
 

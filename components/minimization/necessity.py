@@ -41,7 +41,7 @@ def necessity(minimized: Minimized, frame: pd.DataFrame, ask: Ask, budget: int, 
         (Clopper and Pearson), and ``rows`` behind it; ``changed_minimized``, ``low_minimized`` and ``high_minimized``,
         the same for what the model says as it will be used; ``advice``, `SPARE` where an attribute is still collected
         and changes nothing any more. Of numbers also ``r2`` and ``r2_minimized``, between the answers with and without
-        the attribute.
+        the attribute (of several outputs the least).
 
     Notes
     -----

@@ -116,10 +116,10 @@ def _counted(number: int, what: str) -> str:
 
 
 def _verdict(contract: Generalizations, *, chosen: bool) -> str:
-    verdict = contract.verdict
+    verdict, several = contract.verdict, len(contract.outputs) > 1
     if verdict is None:
         return "<p>It was not judged on fresh rows yet: nothing is promised.</p>"
-    name = "Agreement" if verdict.measure == "agreement" else "R2"
+    name = "Agreement" if verdict.measure == "agreement" else ("Least R2" if several else "R2")
     boxes = {
         f"{name} reached": _figure(verdict, verdict.agreement),
         f"Lower bound, 95{_PERCENT}": _figure(verdict, verdict.low),
@@ -128,16 +128,18 @@ def _verdict(contract: Generalizations, *, chosen: bool) -> str:
         "Detail lost, mean": _percent(sum(each.ncp for each in contract.attributes) / len(contract.attributes)),
     }
     cards = "".join(f"<div><b>{escape(value)}</b>{escape(what)}</div>" for what, value in boxes.items())
-    return f'<p>{escape(_promise(verdict, chosen=chosen))}</p>\n<div class="figures">{cards}</div>'
+    return f'<p>{escape(_promise(verdict, chosen=chosen, several=several))}</p>\n<div class="figures">{cards}</div>'
 
 
-def _promise(verdict: Verdict, *, chosen: bool) -> str:
+def _promise(verdict: Verdict, *, chosen: bool, several: bool) -> str:
     asked = "Nobody asked for a figure: the run chose one that its rows can show" if chosen else "This was asked for"
     end = f"{asked}, and {'it ' * chosen}is {'' if verdict.met else 'not '}shown."
     target = _figure(verdict, verdict.target)
     if verdict.measure == "r2":
-        return f"Told no more than this, the model keeps an R2 of at least {target} with its own predictions. {end}"
-    return f"Told no more than this, the model predicts the same in at least {target} of cases. {end}"
+        kept = f"keeps an R2 of at least {target} with its own predictions{' of each target' if several else ''}"
+    else:
+        kept = f"predicts the same{' of every target' if several else ''} in at least {target} of cases"
+    return f"Told no more than this, the model {kept}. {end}"
 
 
 def _collected(contract: Generalizations) -> str:

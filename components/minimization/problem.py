@@ -64,7 +64,7 @@ class Problem:
     report_rows : int
         Rows that the verdict will be judged on; the margin follows from it.
     target : float
-        Least agreement (regression: R2) with the model's own answers.
+        Least agreement (regression: R2, of each output) with the model's own answers.
     weights : mapping of str to float
         Sensitivity of an attribute, 1 where none is named; a loss of information counts that much more.
     seed : int

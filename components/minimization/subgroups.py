@@ -51,13 +51,13 @@ def subgroups(frame: pd.DataFrame, schema: DatasetSchema, answers: Answers, now:
         its domain), `MISSING` or `SMALL`; ``rows``; ``agreement`` with ``low`` and ``high``, its one-sided 95 %
         bounds (Clopper and Pearson).
 
-        Of numbers, agreement is 1 minus the mean over outputs of the squared distance by the output's variance over
-        all rows, so that its mean over rows is R2; its bounds are normal ones.
+        Of numbers, agreement is 1 minus the mean squared distance by the output's variance over all rows, so that its
+        mean over rows is R2; its bounds are normal ones. Of several outputs it is that of the worst in the group.
     """
     names = [name for name in schema.sensitive if name in frame.columns and frame[name].notna().any()]
     attributes = attributes_of(schema, names, learn_from=frame) if names else []
     numbers = answers.dtype.kind == "f"
-    kept = 1 - _off(answers, now) if numbers else agree(answers, now).astype(np.float64)
+    kept = 1 - _off(answers, now) if numbers else agree(answers, now)[:, np.newaxis].astype(np.float64)
     persons = _persons(frame, schema.subject_id)
     lines = []
     for attribute in attributes:
@@ -110,15 +110,16 @@ def _told(places: Integers, persons: Integers, count: int) -> Sequence[tuple[int
 
 
 def _measured(kept: Floats, *, numbers: bool) -> tuple[float, float, float]:
-    mean = float(kept.mean())
+    """Return agreement and its bounds of `kept`, shape (rows, outputs)."""
+    means = kept.mean(axis=0)
     if numbers:
-        margin = float(norm.ppf(CONFIDENCE) * kept.std(ddof=1) / np.sqrt(len(kept)))
-        return mean, mean - margin, mean + margin
+        margins = norm.ppf(CONFIDENCE) * kept.std(axis=0, ddof=1) / np.sqrt(len(kept))
+        return float(means.min()), float((means - margins).min()), float((means + margins).min())
     hits = int(np.count_nonzero(kept))
-    return mean, lower_bound(hits, len(kept)), upper_bound(hits, len(kept))
+    return float(means[0]), lower_bound(hits, len(kept)), upper_bound(hits, len(kept))
 
 
 def _off(answers: Answers, now: Answers) -> Floats:
     spread = answers.var(axis=0)
-    off: Floats = ((now - answers) ** 2 / np.where(spread > 0, spread, 1.0)).mean(axis=1)
+    off: Floats = (now - answers) ** 2 / np.where(spread > 0, spread, 1.0)
     return off

@@ -70,11 +70,13 @@ def _outputs(rows: int, seed: int, noise: float) -> tuple[np.ndarray, np.ndarray
     return truth, truth + random.standard_t(6, size=truth.shape) * noise
 
 
-def test_r2_is_that_of_scikit_learn_and_a_constant_counts_when_met() -> None:
+def test_r2_is_that_of_the_worst_output_as_scikit_learn_has_it_and_a_constant_counts_when_met() -> None:
     from sklearn.metrics import r2_score
 
     truth, now = _outputs(200, 0, 0.3)
-    assert bounds.r2(truth, now) == pytest.approx(r2_score(truth, now))
+    each = r2_score(truth, now, multioutput="raw_values")
+    assert bounds.r2_each(truth, now) == pytest.approx(each)
+    assert bounds.r2(truth, now) == pytest.approx(each.min())
     flat = np.ones((5, 1))
     assert bounds.r2(flat, flat) == 1
     assert bounds.r2(flat, flat + 1e-3) == 0
@@ -84,14 +86,14 @@ def test_the_scatter_of_r2_is_that_of_resampled_rows() -> None:
     truth, now = _outputs(2000, 1, 0.3)
     random = np.random.default_rng(0)
     draws = [random.integers(0, 2000, 2000) for _ in range(300)]
-    spread = np.std([np.log(1 - bounds.r2(truth[draw], now[draw])) for draw in draws])
+    spread = np.std([np.log(1 - bounds.r2_each(truth[draw], now[draw])) for draw in draws], axis=0)
     assert bounds.r2_scatter(truth, now) / np.sqrt(2000) == pytest.approx(spread, rel=0.15)
 
 
 def test_the_scatter_of_r2_leaves_out_one_row_at_a_time() -> None:
     truth, now = _outputs(12, 2, 0.3)
-    left = [np.log(1 - bounds.r2(np.delete(truth, row, 0), np.delete(now, row, 0))) for row in range(12)]
-    assert bounds.r2_scatter(truth, now) == pytest.approx(np.sqrt(11 * 12) * np.std(left))
+    left = [np.log(1 - bounds.r2_each(np.delete(truth, row, 0), np.delete(now, row, 0))) for row in range(12)]
+    assert bounds.r2_scatter(truth, now) == pytest.approx(np.sqrt(11 * 12) * np.std(left, axis=0))
 
 
 def test_one_row_that_holds_all_error_says_little_of_fresh_rows() -> None:
@@ -99,22 +101,25 @@ def test_one_row_that_holds_all_error_says_little_of_fresh_rows() -> None:
     now = truth.copy()
     now[7] += 0.5
     assert bounds.r2(truth, now) > 0.99
-    assert np.isfinite(bounds.r2_scatter(truth, now))
+    assert np.isfinite(bounds.r2_scatter(truth, now)).all()
     assert not bounds.r2_assured(truth, now, 60, 0.9)
 
 
 def test_the_lower_bound_of_r2_holds_for_fresh_rows_nearly_always() -> None:
     truth, now = _outputs(200_000, 9, 0.35)
-    true = bounds.r2(truth, now)
-    lows = [bounds.r2_lower_bound(*_outputs(300, seed, 0.35), np.random.default_rng(seed)) for seed in range(40)]
-    assert np.mean(np.array(lows) <= true) >= 0.9  # 95 % of many; 36 of 40 leaves room for chance
+    true = bounds.r2_each(truth, now)
+    lows = np.array(
+        [bounds.r2_lower_bounds(*_outputs(300, seed, 0.35), np.random.default_rng(seed)) for seed in range(40)]
+    )
+    assert ((lows <= true).mean(axis=0) >= 0.9).all()  # 95 % of many; 36 of 40 leaves room for chance
+    assert np.mean(lows.min(axis=1) <= true.min()) >= 0.9
 
 
 def test_the_lower_bound_of_r2_does_not_depend_on_the_order_of_rows() -> None:
     truth, now = _outputs(100, 3, 0.3)
     shuffled = np.random.default_rng(0).permutation(100)
     one, other = (
-        bounds.r2_lower_bound(*rows, np.random.default_rng(7))
+        bounds.r2_lower_bounds(*rows, np.random.default_rng(7)).tolist()
         for rows in ((truth, now), (truth[shuffled], now[shuffled]))
     )
     assert one == other
@@ -127,18 +132,19 @@ def test_what_the_margin_assures_of_r2_is_confirmed_nine_times_of_ten_or_more() 
         noise = random.uniform(0.1, 0.4)
         if bounds.r2_assured(*_outputs(400, seed, noise), 400, 0.9):
             fresh = _outputs(400, 1000 + seed, noise)
-            met.append(bounds.r2_lower_bound(*fresh, np.random.default_rng(seed)) >= 0.9)
+            met.append(bounds.r2_lower_bounds(*fresh, np.random.default_rng(seed)).min() >= 0.9)
     assert len(met) > 20
     assert np.mean(met) >= 0.9
 
 
-def test_what_the_margin_assures_of_few_rows_is_confirmed_too() -> None:
+@pytest.mark.parametrize("outputs", [1, 6])
+def test_what_the_margin_assures_of_few_rows_is_confirmed_too(outputs: int) -> None:
     """Noise is the most that the calibration rows let pass, as after a search; 66 rows are as many as diabetes has."""
     met = []
     for seed in range(150):
         random = np.random.default_rng(seed)
-        truth, fresh = random.gamma(2, 1, (2, 66, 1))
-        noise, other = random.standard_t(6, (2, 66, 1))
+        truth, fresh = random.gamma(2, 1, (2, 66, outputs))
+        noise, other = random.standard_t(6, (2, 66, outputs))
         sizes = np.geomspace(0.02, 1, 40)
         low, high = 0, len(sizes)
         while high - low > 1:
@@ -146,7 +152,7 @@ def test_what_the_margin_assures_of_few_rows_is_confirmed_too() -> None:
             held = bounds.r2_assured(truth, truth + noise * sizes[middle], 66, 0.8)
             low, high = (middle, high) if held else (low, middle)
         now = fresh + other * sizes[low]
-        met.append(bounds.r2_lower_bound(fresh, now, np.random.default_rng(seed)) >= 0.8)
+        met.append(bounds.r2_lower_bounds(fresh, now, np.random.default_rng(seed)).min() >= 0.8)
     assert np.mean(met) >= 0.92
 
 
@@ -156,10 +162,34 @@ def test_the_more_results_are_looked_at_the_more_is_asked_of_each(target: float)
         return sum(bounds.assured(1000 - missed, 1000, 1000, target, looks) for missed in range(100))
 
     def reached(looks: int) -> int:
-        return sum(bounds.r2_assured(*_outputs(300, 3, 0.2), 300, goal / 1000, looks) for goal in range(900, 1000))
+        return sum(bounds.r2_assured(*_outputs(300, 3, 0.1), 300, goal / 1000, looks) for goal in range(900, 1000))
 
     assert most(20) < most(5) < most(1)
     assert reached(20) < reached(5) < reached(1)
+
+
+def test_one_ruined_output_does_not_hide_behind_those_that_are_kept() -> None:
+    truth, _ = _outputs(500, 0, 0.0)
+    truth = np.column_stack([truth] * 4)
+    now = truth.copy()
+    now[:, 3] += np.random.default_rng(1).normal(size=500)
+    each = bounds.r2_each(truth, now)
+    assert each.mean() > 0.85
+    assert bounds.r2(truth, now) == each[3] < 0.6
+    assert bounds.r2_lower_bounds(truth, now, np.random.default_rng(0))[3] < each[3]
+    assert not bounds.r2_assured(truth, now, 500, 0.8)
+    assert bounds.r2_assured(np.delete(truth, 3, 1), np.delete(now, 3, 1), 500, 0.8)
+
+
+def test_of_more_outputs_each_is_asked_for_more() -> None:
+    """That all of them are confirmed has the same chance; one that is met exactly takes no part of it."""
+    truth, now = (rows[:, :1] for rows in _outputs(300, 3, 0.1))
+
+    def reached(there: np.ndarray, seen: np.ndarray) -> int:
+        return sum(bounds.r2_assured(there, seen, 300, goal / 1000) for goal in range(900, 1000))
+
+    assert reached(np.hstack([truth] * 9), np.hstack([now] * 9)) < reached(truth, now)
+    assert reached(np.hstack([truth] * 9), np.hstack([now, *[truth] * 8])) == reached(truth, now)
 
 
 def test_what_is_met_exactly_is_assured_of_any_rows() -> None:

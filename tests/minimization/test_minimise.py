@@ -18,10 +18,11 @@ from components.minimization.declarations import Greedy, Minimization, Personal
 from components.minimization.declarations import Tree as TreeSearch
 from components.minimization.generalizer import Cells, Generalizer, Ranges
 from components.minimization.holdout import Sides, hold_out
-from components.minimization.minimise import Outcome, judge, minimise
+from components.minimization.minimise import Outcome, minimise
 from components.minimization.partitions import Partition, middle
 from components.minimization.problem import Problem
 from components.minimization.result import Found
+from components.minimization.verdicts import judge
 from components.models import CallableModel, Model, build, utility
 from components.models.declarations import Tree
 from components.registry import load

@@ -126,6 +126,19 @@ def test_agreement_of_numbers_is_r2_over_all() -> None:
     assert (table["agreement"] < table["high"]).all()
 
 
+def test_of_several_numbers_a_group_is_told_the_worst() -> None:
+    """Each output is off for one of the two groups."""
+    random = np.random.default_rng(0)
+    answers = random.normal(0, 2, (100, 2))
+    now = answers + random.normal(0, 1, (100, 2)) * np.repeat([[1.0, 0.1], [0.1, 1.0]], [40, 60], axis=0)
+    told = ["agreement", "low", "high"]
+    first, second = (
+        subgroups(of_sizes(40, 60), ILL, answers[:, [place]], now[:, [place]])[told].to_numpy() for place in (0, 1)
+    )
+    table = subgroups(of_sizes(40, 60), ILL, answers, now)[told].to_numpy()
+    assert table == pytest.approx(np.array([first[0], second[1]]))
+
+
 def test_no_sensitive_column_is_no_trouble() -> None:
     schema = DatasetSchema.model_validate(
         {"name": "made", "source": None, "columns": {"x": {"dtype": "integer", "role": "insensitive"}}}

@@ -279,7 +279,7 @@ def test_cells_that_lose_the_answer_are_counted_in_the_record(runs: Runs, monkey
 
 def test_a_goal_that_is_missed_keeps_what_was_reached(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that keeps its margin seldom misses: here it is the report rows that are made to disagree."""
-    monkeypatch.setattr("components.minimization.minimise.agree", lambda truth, _: np.arange(len(truth)) % 2 == 0)
+    monkeypatch.setattr("components.minimization.verdicts.agree", lambda truth, _: np.arange(len(truth)) % 2 == 0)
     done = runs(*SMALL, "minimization=tree", "minimization.target=0.95", again="missed")
     assert done.code == 4
     assert "agreement of 0.95 is not shown: reached is" in done.err
