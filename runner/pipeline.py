@@ -13,7 +13,7 @@ from components.anonymization import Given, Release, measure
 from components.anonymization.criteria.sensitive import table_counts
 from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.population import refuse_strangers
-from components.brought import component
+from components.brought import component_code
 from components.data import Reading, Split, Table, header, read, split
 from components.minimization.asking import Asked
 from components.minimization.declarations import STREAMS as MINIMIZATION_STREAMS
@@ -84,7 +84,7 @@ def run_job(composed: Composed, sweep: Path, number: int) -> int:
 
 def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> int:
     config, hidden = composed.config, secrets(composed)
-    code = [component(entry) for entry in composed.plugins]
+    code = [each for entry in composed.plugins for each in component_code(entry)]
     sections = opening(
         seed=config.seed,
         dataset=config.dataset,

@@ -58,7 +58,7 @@ class ConfigFile(Contract):
 
 
 class Plugin(Contract):
-    """Code that another distribution, or the user, brought."""
+    """One module of code that another distribution, or the user, brought."""
 
     kind: str = Field(description="kind of component, torch_module or callable")
     name: str = Field(description="registered name, or that of the function")
