@@ -28,8 +28,9 @@ class Skipped:
 class Aim:
     """Rows of each side, the target, the fewest report rows that can show it, and whether it is an R2.
 
-    With `by_person` rows are parted by person, and those of each side are estimates. With fewer than `enough`
-    calibration rows nobody's asking ends early (0: that is no question of this method).
+    Of several `targets` each has its R2. With `by_person` rows are parted by person, and those of each side are
+    estimates. With fewer than `enough` calibration rows nobody's asking ends early (0: that is no question of this
+    method).
     """
 
     fit: int
@@ -40,10 +41,11 @@ class Aim:
     regression: bool
     by_person: bool = False
     enough: int = 0
+    targets: int = 1
 
     def __str__(self) -> str:
         """Say it in words."""
-        what = "R2" if self.regression else "agreement"
+        what = ("R2" if self.targets == 1 else "each target's R2") if self.regression else "agreement"
         asked = f"{what} {self.target:g} asked, which {self.least:,} report rows or more can show{self._early()}"
         parted = (
             f"on at most {self.fit:,} train rows; of the test rows about {self.calibration:,} say where to stop and "
@@ -106,4 +108,4 @@ def expected(config: Any, train: int, test: int, *, by_person: bool = False) -> 
         return too_few(report, regression=regression)
     least = least_report_rows(target, regression=regression)
     enough = least_calibration_rows(config.minimization, regression=regression)
-    return Aim(fit, calibration, report, target, least, regression, by_person, enough)
+    return Aim(fit, calibration, report, target, least, regression, by_person, enough, len(config.dataset.targets))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from components.minimization.page import page
 from components.minimization.personal.questions import Questions
 from components.models import CallableModel, Model, PredictionsModel, build, utility
 from components.models import declarations as models
+from runner.aims import expected
 from runner.asked import asked_line, minimization_metrics
 from schemas.dataset import DatasetSchema
 from schemas.faults import DataError
@@ -88,6 +90,8 @@ def test_agreement_is_that_of_all_classes(
     assert [kept.agreement for kept in found.targets.values()] == (before == after).mean(axis=0).tolist()
     hits = [int(np.count_nonzero(same)) for same in (before == after).T]
     assert [kept.low for kept in found.targets.values()] == [lower_bound(hit, 200) for hit in hits]
+    assert f"agreement of all targets {found.verdict.agreement:.3f} " in asked_line(found)
+    assert "predicts the same of every target in at least" in page(found.contract)
     outputs = [(output.name, output.classes) for output in found.contract.outputs]
     assert outputs == [("outcome", ["well", "ill"]), ("tier", ["low", "mid", "high"]), ("old", [False, True])]
     back = from_contract(type(found.contract).model_validate_json(dumps(found.contract)))
@@ -191,6 +195,13 @@ def test_each_target_is_told(four: tuple[CallableModel, Table]) -> None:
     assert "each target's R2 at least 0." in asked_line(found)
     assert "with its own predictions of each target" in (text := page(found.contract))
     assert "Least R2 reached" in text
+
+
+def test_a_plan_says_that_each_target_is_held_to_its_r2(four: tuple[CallableModel, Table]) -> None:
+    for count, said in ((4, "; each target's R2 0.7 asked"), (1, "; R2 0.7 asked")):
+        schema = four[1].schema if count > 1 else four[1].schema.of_target("pay")
+        aim = expected(SimpleNamespace(dataset=schema, minimization=Tree(target=GOAL), model=models.Tree()), 1400, 600)
+        assert said in str(aim)
 
 
 def test_a_missed_target_is_named(four: tuple[CallableModel, Table]) -> None:
