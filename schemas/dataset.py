@@ -89,7 +89,7 @@ class Column(Contract):
         if not bounds:
             return
         if self.dtype in NUMERIC:
-            if any(isinstance(bound, str) or not math.isfinite(bound) for bound in bounds):
+            if any(isinstance(bound, str) or not _is_finite(bound) for bound in bounds):
                 raise PydanticCustomError("column", "min and max of a numeric column are finite numbers")
         elif self.dtype in TEMPORAL:
             bounds = [_moment(bound, self.dtype) for bound in bounds]
@@ -99,6 +99,13 @@ class Column(Contract):
             )
         if len(bounds) == 2 and bounds[0] > bounds[1]:  # type: ignore[operator]  # both of one kind by now
             raise PydanticCustomError("column", "min is larger than max")
+
+
+def _is_finite(bound: float) -> bool:
+    try:
+        return math.isfinite(bound)
+    except OverflowError:  # a whole number that no float holds
+        return False
 
 
 def _moment(bound: object, dtype: str) -> Any:

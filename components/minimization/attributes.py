@@ -25,8 +25,9 @@ from components.minimization.columns import (
     unfit,
     values_like,
 )
+from components.minimization.declared import group_faults
 from components.minimization.domains import EPOCH, YES_NO, Kind, domain_of, moment_code
-from schemas.dataset import TEMPORAL, TEXT_LIKE, Column, DatasetSchema
+from schemas.dataset import TEMPORAL, Column, DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
 
 Outside = Literal["default", "refuse"]
@@ -218,8 +219,8 @@ def attributes_of(
     Raises
     ------
     ConfigurationError
-        A column isn't in the schema, its domain is not declared or holds too large numbers, or it shares its name with
-        a group.
+        A column isn't in the schema, its domain is not declared or holds too large numbers, it is a one-hot column
+        with other bounds than 0 and 1, or shares its name with a group.
     DataError
         The rows hold nothing of a column.
     """
@@ -252,7 +253,7 @@ def attributes_of(
         except DataError as error:
             empty += error.faults
     if faults:
-        raise ConfigurationError(faults)
+        raise ConfigurationError(dict.fromkeys(faults))  # each column of a group tells those of all
     if empty:
         raise DataError(empty)
     return list(made.values())
@@ -317,7 +318,6 @@ def counted(
 
 
 def _group(name: str, members: tuple[Column, ...]) -> Attribute:
-    if strange := [each.name for each in members if each.dtype in TEXT_LIKE | TEMPORAL]:
-        problem = f"a one-hot column of group {name}, but neither a number nor a boolean"
-        raise ConfigurationError([Fault(f"column '{each}'", problem) for each in strange])
+    if wrong := list(group_faults(name, members)):
+        raise ConfigurationError(wrong)
     return Attribute(name, members, "nominal", values=tuple(each.name for each in members))

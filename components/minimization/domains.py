@@ -1,12 +1,13 @@
 """The values that a column may take: declared by its schema, else as found in rows."""
 
 from datetime import UTC, datetime, timedelta
-from math import ceil, floor, isfinite
+from math import ceil, floor
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from components.minimization.columns import numbers_of, unfit
+from components.minimization.declared import column_faults, number_faults
 from schemas.dataset import TEMPORAL, TEXT_LIKE, Column
 from schemas.faults import ConfigurationError, DataError, Fault
 
@@ -15,9 +16,6 @@ Kind = Literal["number", "ordered", "nominal"]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 YES_NO = ("false", "true")
 """The values of a boolean column, by name."""
-
-EXACT = 2.0**53
-"""Whole numbers beyond this are not told apart by a float."""
 
 
 class Domain(NamedTuple):
@@ -47,6 +45,8 @@ def domain_of(column: Column, rows: pd.DataFrame | None = None) -> Domain:
         values = tuple(column.values or ()) or tuple(sorted(map(str, _known(column, rows, "values").unique())))
         kind: Kind = "ordered" if column.dtype == "ordered" else "nominal"
         return Domain(kind, values=values, learned=not column.values)
+    if wrong := list(column_faults(column)):
+        raise ConfigurationError(wrong)
     bounds = [None if bound is None else _bound(column, bound) for bound in (column.min, column.max)]
     learned = None in bounds
     if learned:
@@ -54,11 +54,10 @@ def domain_of(column: Column, rows: pd.DataFrame | None = None) -> Domain:
         extremes = float(numbers.min()), float(numbers.max())
         bounds = [extreme if bound is None else bound for bound, extreme in zip(bounds, extremes, strict=True)]
     low, high = (float(bound) for bound in bounds if bound is not None)
-    if not isfinite(high - low):
-        remedy = "narrow its bounds, or leave it out"
-        raise ConfigurationError(Fault(f"column '{column.name}'", "its domain is infinite or too wide", remedy=remedy))
+    if wrong := list(number_faults(column, (low, high))):
+        raise ConfigurationError(wrong)
     if column.dtype == "integer":
-        low, high = _whole(column, low, high)
+        low, high = float(ceil(low)), float(floor(high))
     return Domain("number", low=low, high=high, learned=learned)
 
 
@@ -67,19 +66,6 @@ def moment_code(value: str) -> float:
     moment = datetime.fromisoformat(value)
     aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     return float((aware - EPOCH) // timedelta(microseconds=1))
-
-
-def _whole(column: Column, low: float, high: float) -> tuple[float, float]:
-    place = f"column '{column.name}'"
-    if max(abs(low), abs(high)) > EXACT:
-        remedy = "narrow its bounds, or leave it out of minimization.columns"
-        raise ConfigurationError(
-            Fault(place, "its domain reaches beyond 2^53, where whole numbers merge", remedy=remedy)
-        )
-    low, high = float(ceil(low)), float(floor(high))
-    if low > high:
-        raise ConfigurationError(Fault(place, "there is no whole number between its min and max"))
-    return low, high
 
 
 def _bound(column: Column, bound: Any) -> float:

@@ -4,8 +4,10 @@ Light on purpose: neither numpy nor pandas is imported, so that a configuration 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 
+from components.minimization import declared
 from components.minimization.declarations import Minimization
 from schemas.dataset import DatasetSchema
 from schemas.declaration import Declaration
@@ -38,6 +40,7 @@ def column_faults(params: Declaration, schema: DatasetSchema) -> Iterator[Fault]
             yield Fault(PLACE, f"{name!r} is named {asked.count(name)} times", "each column once", "name it once")
     yield from _halved(asked, schema)
     yield from _ambiguous(asked, schema)
+    yield from _undomained(asked, schema)
 
 
 def _no_feature(name: str, schema: DatasetSchema) -> Fault:
@@ -83,3 +86,20 @@ def _ambiguous(asked: list[str], schema: DatasetSchema) -> Iterator[Fault]:
             f"{group!r} is a column and also a group of one-hot columns, and both are to be minimised",
             remedy="call the group otherwise",
         )
+
+
+def _undomained(asked: list[str], schema: DatasetSchema) -> Iterator[Fault]:
+    """Yield what keeps columns, or the one-hot columns of a group, from having a domain, as far as it is declared."""
+    known = [schema.column(name) for name in dict.fromkeys(asked) if name in schema.features]
+    groups = dict.fromkeys(column.group for column in known if column.group is not None)
+    members = {group: [column for column in schema.columns if column.group == group] for group in groups}
+    alone = [column for column in known if len(members.get(column.group or "", ())) < 2]
+    for column in alone:
+        yield from (_placed(fault, column.name) for fault in declared.column_faults(column))
+    for group, columns in members.items():
+        for column in columns if len(columns) > 1 else ():
+            yield from (_placed(fault, column.name) for fault in declared.group_faults(group, [column]))
+
+
+def _placed(fault: Fault, column: str) -> Fault:
+    return replace(fault, place=f"dataset.columns.{column}")

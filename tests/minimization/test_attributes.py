@@ -270,6 +270,19 @@ def test_one_hot_columns_are_no_text() -> None:
         attributes_of(_schema(a=one, b=one), ["a"])
 
 
+def test_one_hot_columns_are_bounded_by_0_and_1() -> None:
+    schema = _schema(
+        a={"dtype": "integer", "min": 0, "max": 99, "group": "g"},
+        b={"dtype": "number", "min": -0.5, "group": "g"},
+        c={"dtype": "boolean", "group": "g"},
+        d={"dtype": "number", "max": 1, "group": "g"},
+    )
+    with pytest.raises(ConfigurationError) as told:
+        attributes_of(schema, ["a"])
+    assert [fault.place for fault in told.value.faults] == ["column 'a'", "column 'b'"]
+    assert all("others than 0 and 1" in fault.problem for fault in told.value.faults)
+
+
 def test_open_domains_are_learned_from_rows_and_say_so() -> None:
     schema = _schema(a={"dtype": "number", "min": 0}, b={"dtype": "text"}, c={"dtype": "category", "values": ["x"]})
     rows = pd.DataFrame({"a": [2.0, 5.0], "b": ["q", "p"], "c": ["x", "x"]})

@@ -38,6 +38,7 @@ def test_columns_come_as_mapping_or_list() -> None:
         {"dtype": "integer", "min": 5, "max": 1},
         {"dtype": "number", "min": float("inf")},
         {"dtype": "number", "max": float("nan")},
+        {"dtype": "integer", "max": 10**400},
         {"dtype": "integer", "min": "5"},
         {"dtype": "integer", "min": True},
         {"dtype": "date", "min": "01.02.2024"},

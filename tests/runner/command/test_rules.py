@@ -84,6 +84,7 @@ def test_what_is_minimised_is_what_the_model_sees(mine: Any, columns: str, probl
 
 
 HOT = "{dtype: integer, role: insensitive, min: 0, max: 1, group: %s}"
+TOO_BIG = "{dtype: integer, role: insensitive, min: 0, max: 9007199254740993000}"
 
 
 def test_one_hot_columns_are_minimised_together(mine: Any) -> None:
@@ -100,6 +101,37 @@ def test_a_group_is_not_called_as_another_column(mine: Any) -> None:
     mine.vary("target: cured", f"  hot: {HOT % 'age'}\ntarget: cured")
     assert "'age' is a column and also a group" in mine.fault("minimization=tree").problem
     mine.compose("minimization=tree", "minimization.columns=[hot]")
+
+
+@pytest.mark.parametrize(
+    ("column", "problem"),
+    [
+        ("{dtype: integer, role: insensitive, min: 0, max: 9007199254740993000}", "reaches beyond 2^53"),
+        ("{dtype: integer, role: insensitive, min: 0.2, max: 0.8}", "no whole number"),
+        ("{dtype: number, role: insensitive, min: -1.7e+308, max: 1.7e+308}", "too wide"),
+    ],
+)
+def test_domains_that_minimisation_refuses_are_told_before_anything_runs(mine: Any, column: str, problem: str) -> None:
+    mine.vary("target: cured", f"  big: {column}\ntarget: cured")
+    fault = mine.fault("minimization=tree")
+    assert (fault.place, problem in fault.problem) == ("dataset.columns.big", True)
+    mine.compose("minimization=none")
+    mine.compose("minimization=tree", "minimization.columns=[age]")
+
+
+@pytest.mark.parametrize(
+    ("one", "problem"),
+    [
+        ("{dtype: integer, role: insensitive, min: 0, max: 99, group: g}", "its bounds are others than 0 and 1"),
+        ("{dtype: number, role: insensitive, min: 0, max: 0.5, group: g}", "its bounds are others than 0 and 1"),
+        ("{dtype: category, role: insensitive, values: [a], group: g}", "neither a number nor a boolean"),
+    ],
+)
+def test_a_group_that_is_not_one_hot_is_a_fault(mine: Any, one: str, problem: str) -> None:
+    mine.vary("target: cured", f"  a: {one}\n  b: {HOT % 'g'}\n  big: {TOO_BIG}\ntarget: cured")
+    faults = mine.faults("minimization=tree")
+    assert [each.place for each in faults] == ["dataset.columns.big", "dataset.columns.a"]
+    assert problem in faults[1].problem
 
 
 @pytest.mark.parametrize(
