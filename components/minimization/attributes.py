@@ -2,7 +2,9 @@
 
 Numbers, dates and ordered values become floats that keep their order, missing cells minus infinity, below them all.
 Other values become their place in the domain, missing cells the place after the last. A value outside the domain is no
-code: it counts as the attribute's default, so that no raw value passes.
+code: numbers and dates count as the nearer bound, other values as the attribute's default, so that no raw value passes;
+not even of what is collected exactly, of which all other cells stay as they are. One-hot columns with several ones hold
+no such value: they count as the default too, but stay where their group is collected exactly.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,8 +17,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from components.minimization.columns import (
+    Truths,
     hot,
     moments_like,
+    neither_0_nor_1,
     numbers_like,
     numbers_of,
     places_of,
@@ -31,7 +35,8 @@ from schemas.dataset import TEMPORAL, Column, DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
 
 Outside = Literal["default", "refuse"]
-"""What becomes of values outside the domain, and of rows in no cell: they get defaults, or are refused."""
+"""What becomes of values outside the domain: they count as the nearer bound (numbers and dates) or the default (other
+values), or are refused; and of rows in no cell: they get defaults, or are refused."""
 
 Codes = npt.NDArray[Any]
 """float64 of a number or ordered attribute, int64 of a nominal one; shape (rows,)."""
@@ -128,6 +133,25 @@ class Attribute:
         codes : ndarray, shape (rows,)
         outside : int
         """
+        codes, strange = self._read(frame, default)
+        return codes, int(np.count_nonzero(strange))
+
+    def bounded(self, frame: pd.DataFrame, codes: Codes) -> dict[str, pd.Series]:
+        """Return the columns with cells outside the domain as `codes` have them, and all others as they are.
+
+        That keeps huge numbers and nanoseconds whole, and rows of a group that have several ones, or none.
+        """
+        inside = ~self._read(frame, 0.0)[1]
+        if self.grouped:
+            inside = ~np.asarray(neither_0_nor_1(frame[self.names]).any(axis=1))
+        new = self.cells(codes, frame)
+        return {
+            name: frame[name].where(inside, cells) if cells.dtype == frame[name].dtype else cells
+            for name, cells in new.items()
+        }
+
+    def _read(self, frame: pd.DataFrame, default: float) -> tuple[Codes, Truths]:
+        """Return the code of each row, and which rows hold a value outside the domain."""
         cells = frame[self.names[0]]
         if self.kind == "number":
             return self._numbers(cells)
@@ -139,7 +163,7 @@ class Attribute:
         if self.kind == "ordered":
             codes = np.where(absent, BELOW, codes)
         codes[strange] = default
-        return codes, int(np.count_nonzero(strange))
+        return codes, strange
 
     def cells(self, codes: Codes, frame: pd.DataFrame) -> dict[str, pd.Series]:
         """Return the columns that hold `codes`, each with the index and the dtype that it has in `frame`.
@@ -186,7 +210,7 @@ class Attribute:
             return moment.date().isoformat() if midnight else moment.isoformat()
         return int(code) if self.whole and float(code).is_integer() else float(code)
 
-    def _numbers(self, cells: pd.Series) -> tuple[Codes, int]:
+    def _numbers(self, cells: pd.Series) -> tuple[Codes, Truths]:
         numbers = numbers_of(cells, moments=self.dtype in TEMPORAL)
         absent = np.isnan(numbers)
         low, high = self.low, self.high
@@ -197,10 +221,9 @@ class Attribute:
             rounded = np.rint(numbers)
             strange |= (numbers != rounded) & ~absent
             numbers = rounded
-        outside = int(np.count_nonzero(strange))
         np.clip(numbers, self.low, self.high, out=numbers)
         numbers[absent] = BELOW
-        return numbers, outside
+        return numbers, strange
 
 
 def attributes_of(

@@ -22,6 +22,7 @@ from components.minimization.inferred import Groups, inferred_schema
 from components.minimization.predicting import Predicting, as_table, is_regression, standing_in
 from components.minimization.problem import Answers, Problem, Rows, agreement
 from components.minimization.result import Found
+from components.minimization.strange_rows import refuse_not_hot, strange_notes
 from components.randomness import stream
 from components.registry import load as load_component
 from schemas.dataset import DatasetSchema
@@ -70,7 +71,8 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
     search_rows : int
         Most rows that are searched on, and most that say where to stop; a sample of all.
     outside : {"default", "refuse"}
-        What becomes of values outside the domain, and of rows in no cell.
+        Whether values outside the domain count as the default (numbers: the nearer bound) and rows in no cell get
+        defaults, or both are refused.
     random_state : int, RandomState instance or None
 
     Attributes
@@ -171,6 +173,8 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         fit, calibration = (
             Rows.of(frame.iloc[rows], each, attributes) for rows, each in zip(sides, answers, strict=True)
         )
+        looked_at = frame.iloc[np.concatenate(sides)]
+        refuse_not_hot(attributes, looked_at)
         problem = Problem(
             attributes,
             self.predicting_,
@@ -183,6 +187,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             seed=seed,
         )
         self._keep(load_component(params.component)(params, problem), problem)
+        self.notes_ += strange_notes(attributes, looked_at)
         return self
 
     def transform(self, X: Table) -> Table:  # noqa: N803

@@ -12,6 +12,7 @@ from schemas.dataset import TEMPORAL, TEXT_LIKE, Column
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Truths = npt.NDArray[np.bool_]
 
 NEITHER = -1
 """Place of a value that is none of those asked for."""
@@ -63,9 +64,15 @@ def places_of(cells: pd.Series, values: tuple[str, ...]) -> Integers:
     return places
 
 
+def neither_0_nor_1(frame: pd.DataFrame) -> Truths:
+    """Return for each cell whether it is anything else than 0, 1 or missing, shape (rows, columns)."""
+    cells = _known(frame)
+    return np.asarray((cells != 0) & (cells != 1))
+
+
 def hot(frame: pd.DataFrame) -> Integers:
     """Return the place of the one column that is 1; their number where all are 0 or missing, else `NEITHER`."""
-    cells = np.column_stack([frame[name].to_numpy(dtype=np.float64, na_value=0.0) for name in frame.columns])
+    cells = _known(frame)
     ones = cells == 1
     count = ones.sum(axis=1)
     places = np.where(count == 1, ones.argmax(axis=1), NEITHER).astype(np.int64)
@@ -138,6 +145,11 @@ def numbers_like(cells: pd.Series, numbers: npt.NDArray[Any]) -> pd.Series:
     if not absent.any():
         return pd.Series(numbers, index=cells.index).astype(dtype)
     return pd.Series(pd.array(numbers, dtype="Float64"), index=cells.index).mask(absent).astype(dtype)
+
+
+def _known(frame: pd.DataFrame) -> Floats:
+    """Return one-hot columns as numbers, missing cells as 0."""
+    return np.column_stack([frame[name].to_numpy(dtype=np.float64, na_value=0.0) for name in frame.columns])
 
 
 @lru_cache(maxsize=256)

@@ -51,7 +51,9 @@ class Minimization(Declaration):
         default=1_000, ge=1, description="most rows that the model is asked about per feature in the necessity audit"
     )
     outside: Literal["default", "refuse"] = Field(
-        default="default", description="values outside the domain, and rows in no cell: get defaults, or are refused"
+        default="default",
+        description="values outside the domain count as the default (numbers: the nearer bound), and rows in no cell "
+        "get defaults; or both are refused",
     )
 
     @field_validator("columns", mode="before")

@@ -120,7 +120,8 @@ class Generalizer:
     representative : {"domain", "row"}
         Where representatives come from: the schema's domain, or actual rows of persons.
     outside : {"default", "refuse"}
-        What becomes of values outside the domain and of rows in no cell: they get defaults, or are refused.
+        What becomes of values outside the domain: they count as the nearer bound (numbers and dates) or the default
+        (other values), or are refused; and of rows in no cell: they get defaults, or are refused.
     """
 
     method: str
@@ -138,7 +139,9 @@ class Generalizer:
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows with every attribute generalised; other columns, index, order and dtypes stay.
 
-        What is not collected may be absent, and is there in what is returned.
+        What is not collected may be absent, and is there in what is returned. What is collected exactly stays as it is,
+        but for values outside the domain (see `outside`); one-hot columns with several ones, or none, hold no such
+        value.
 
         Parameters
         ----------
@@ -195,10 +198,16 @@ class Generalizer:
         return completed(frame, self.attributes, spare, self._defaults)
 
     def _generalised(self, frame: pd.DataFrame, codes: dict[str, Codes], strange: Mapping[str, int]) -> pd.DataFrame:
-        # What stays exact and is all in its domain is not written anew: huge numbers and nanoseconds stay whole.
-        kept = {each.attribute.name for each in self.ranges if each.exact and strange.get(each.attribute.name) == 0}
-        new = {name: cells for name, cells in self.recoded(codes).items() if name not in kept}
-        return replaced(frame, self.attributes, new)
+        """Return rows with what codes say; of what stays exact only cells outside the domain are written anew."""
+        kept = {each.attribute.name for each in self.ranges if each.exact} & set(strange)
+        made = replaced(
+            frame, self.attributes, {name: cells for name, cells in self.recoded(codes).items() if name not in kept}
+        )
+        new: dict[str, pd.Series] = {}
+        for attribute in self.attributes:
+            if attribute.name in kept and strange[attribute.name]:
+                new |= attribute.bounded(frame, codes[attribute.name])
+        return made.assign(**new)
 
     def _refuse_answers(self, frame: pd.DataFrame) -> None:
         faults = answered([(each.attribute, each.partition) for each in self.ranges], frame)

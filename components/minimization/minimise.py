@@ -1,7 +1,7 @@
 """One minimisation from end to end: search on some rows, stop by others, judge once on the last."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pandas as pd
@@ -15,9 +15,10 @@ from components.minimization.generalizer import Generalizer, Use
 from components.minimization.holdout import Sides
 from components.minimization.necessity import necessity
 from components.minimization.personal.questions import Questions
-from components.minimization.problem import Problem, Rows, agreement, replaced
+from components.minimization.problem import Problem, Rows, agreement
 from components.minimization.result import Found, Minimized
 from components.minimization.steadiness import refuse_unsteady
+from components.minimization.strange_rows import refuse_not_hot, strange_notes
 from components.minimization.subgroups import subgroups
 from components.minimization.verdicts import Kept, each_target, judge
 from components.models import Model, Target
@@ -158,12 +159,14 @@ def minimise(
     fit, calibration, report = (
         Rows.of(side.frame, asked(side.frame), attributes) for side in (sides.fit, sides.calibration, sides.report)
     )
+    refuse_not_hot(attributes, sides.fit.frame)
     asking, notes = asked, _persons(sides, schema)
     if asked.model.known_only:
         asking = stand_in(asked, sides.fit, seed)
         notes = (*notes, _stood_in(asking, calibration, regression=schema.task == "regression"))
     else:
         refuse_unsteady(asked, fit, seed)
+    notes = (*notes, *strange_notes(attributes, sides.fit.frame))
     problem = Problem(
         attributes,
         asking,
@@ -222,8 +225,8 @@ def _uses(minimized: Minimized, report: Rows, problem: Problem) -> dict[str, AsU
     found: dict[str, AsUsed] = {}
     codes = minimized.encode(report.frame)
     for use in USES:
-        seen = replaced(report.frame, minimized.attributes, minimized.recoded(codes, use))
-        reached = judge(report.answers, problem.ask(seen), problem)
+        now = replace(minimized, use=use).answers(report.frame, problem.ask)
+        reached = judge(report.answers, now, problem)
         found[use] = AsUsed(reached.agreement, reached.low, mean_loss(minimized.losses(codes, use)))
     return found
 
