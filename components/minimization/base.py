@@ -7,21 +7,23 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import ValidationError
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from components.data.order import canonical_order
+from components.minimization.arguments import checked
 from components.minimization.attributes import Outside, attributes_of
 from components.minimization.contract import to_contract
 from components.minimization.declarations import Targeted
 from components.minimization.generalizer import Generalizer
 from components.minimization.given import given_generalizer
+from components.minimization.holdout import asked_target
 from components.minimization.inferred import Groups, inferred_schema
 from components.minimization.predicting import Predicting, as_table, is_regression, standing_in
 from components.minimization.problem import Answers, Problem, Rows, agreement
 from components.minimization.result import Found
+from components.minimization.steadiness import refuse_unsteady
 from components.minimization.strange_rows import refuse_not_hot, strange_notes
 from components.randomness import stream
 from components.registry import load as load_component
@@ -49,12 +51,13 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
     schema : DatasetSchema, optional
         Says what columns are and which values they may take. Without it both are taken from the rows, which
         `notes_` says: values of rows then stand in what is found.
-    columns : list of str, optional
+    columns : list of str, or str, optional
         Columns to minimise; all by default.
     groups : mapping of str to list of str, or list of lists, optional
         One-hot columns that are one attribute, where there is no schema to say so.
-    target : float
-        Least agreement with the model's own predictions (regression: R2, of each output).
+    target : float or None
+        Least agreement with the model's own predictions (regression: R2, of each output). None: the strictest of
+        `components.minimization.declarations.TARGETS` that as many rows as say where to stop could show.
     regression : bool, optional
         By default as the estimator says, else as predictions look.
     cells : list of Cell or mapping, optional
@@ -65,7 +68,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
     calibration_share : float
         Share of the rows that says where to stop.
     weights : mapping of str to float, optional
-        How much more an attribute's exactness weighs than that of one with 1.
+        How much more an attribute's exactness weighs than that of one with 1; positive numbers, by attribute.
     min_rows : int
         Least rows in a range, group or cell.
     search_rows : int
@@ -96,9 +99,9 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         estimator: Any = None,
         *,
         schema: DatasetSchema | None = None,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | str | None = None,
         groups: Groups | None = None,
-        target: float = 0.998,
+        target: float | None = 0.998,
         regression: bool | None = None,
         cells: Sequence[Cell | Mapping[str, Any]] | None = None,
         generalizations: Generalizations | Generalizer | Mapping[str, Any] | str | Path | None = None,
@@ -128,15 +131,6 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         """Return the method's own parameters, checked."""
         raise NotImplementedError
 
-    def _checked(self) -> Targeted:
-        try:
-            return self.declaration()
-        except ValidationError as error:
-            raise ConfigurationError(
-                Fault(".".join(map(str, each["loc"])), str(each["msg"]))
-                for each in error.errors(include_input=False, include_url=False)
-            ) from None
-
     def fit(self, X: Table, y: Any = None) -> Self:  # noqa: N803  # scikit-learn's names
         """Find out how little of each column the model needs.
 
@@ -155,7 +149,8 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         Raises
         ------
         ConfigurationError, DataError
-            The parameters, or the rows, are not fit for it.
+            The parameters, or the rows, are not fit for it; the model's answers are none, or that to a row hangs on
+            more than the row.
         ValueError
             There is neither an estimator nor `y`; there are fewer than two rows; or what scikit-learn refuses.
         """
@@ -165,14 +160,17 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             return self
         if len(frame) < 2:
             raise ValueError(f"n_samples={len(frame)}: at least 2 samples are needed, to fit and to calibrate")
-        params, seed = self._checked(), int(check_random_state(self.random_state).randint(2**31 - 1))
         schema = self.schema or inferred_schema(frame, self.groups)
-        attributes = tuple(attributes_of(schema, self.columns or list(frame.columns), learn_from=frame))
-        sides = self._sides(frame, seed)
+        params = checked(self.declaration, self.weights, schema)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        attributes = tuple(attributes_of(schema, params.columns or list(frame.columns), learn_from=frame))
+        sides = self._sides(frame, params, seed)
         answers = self._answers(X, frame, y, sides, seed)
         fit, calibration = (
             Rows.of(frame.iloc[rows], each, attributes) for rows, each in zip(sides, answers, strict=True)
         )
+        if self.estimator is not None:
+            refuse_unsteady(self.predicting_, fit, seed)
         looked_at = frame.iloc[np.concatenate(sides)]
         refuse_not_hot(attributes, looked_at)
         problem = Problem(
@@ -182,7 +180,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             fit=fit,
             calibration=calibration,
             report_rows=len(calibration),
-            target=self.target,
+            target=self._target(params, len(calibration)),
             weights=self.weights or {},
             seed=seed,
         )
@@ -291,12 +289,23 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         fits = set(new.columns) == set(known) and list(X.columns) == [name for name in known if name in X.columns]
         return new[known] if fits else new
 
-    def _sides(self, frame: pd.DataFrame, seed: int) -> tuple[Positions, Positions]:
+    def _target(self, params: Targeted, calibration_rows: int) -> float:
+        """Return the target, without one the strictest that as many report rows as there are to calibrate can show."""
+        if params.target is not None:
+            return params.target
+        regression = self.predicting_.classes is None
+        found = asked_target(params, calibration_rows, regression=regression)
+        if found is None:
+            problem = f"none is given, and {calibration_rows} rows to calibrate on can show none"
+            raise ConfigurationError(Fault("target", problem, "a target, or more rows"))
+        return found
+
+    def _sides(self, frame: pd.DataFrame, params: Targeted, seed: int) -> tuple[Positions, Positions]:
         """Return the positions of rows to fit and to calibrate on, by what the rows are, in canonical order."""
         order = canonical_order(frame)
-        held = min(max(round(self.calibration_share * len(order)), 1), len(order) - 1)
+        held = min(max(round(params.calibration_share * len(order)), 1), len(order) - 1)
         drawn = stream(seed, "minimization-split").permutation(len(order))
-        fit, calibration = (each[: self.search_rows] for each in (drawn[held:], drawn[:held]))
+        fit, calibration = (each[: params.search_rows] for each in (drawn[held:], drawn[:held]))
         return order[np.sort(fit)], order[np.sort(calibration)]
 
     def _answers(
@@ -327,7 +336,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         """Return what asks the estimator, about frames or arrays as `X` is one; `frame` tells its classes."""
         predict = getattr(self.estimator, "predict", self.estimator)
         dtype = None if isinstance(X, pd.DataFrame) else np.asarray(X).dtype
-        predictions = predict(frame if dtype is None else frame.to_numpy(dtype=dtype))
+        predictions = as_table(predict(frame if dtype is None else frame.to_numpy(dtype=dtype)), len(frame))
         regression = is_regression(self.estimator, predictions) if self.regression is None else self.regression
         return Predicting.of(predict, predictions, regression=regression, dtype=dtype)
 

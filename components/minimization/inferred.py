@@ -24,11 +24,15 @@ def inferred_schema(frame: pd.DataFrame, groups: Groups | None = None) -> Datase
     Raises
     ------
     DataError
-        A column is not named by text, a group's column isn't there, or cells are of no kind known here.
+        A column is not named by text, a group's column isn't there or is listed twice, or cells are of no kind known
+        here.
     """
     named = groups if isinstance(groups, Mapping) else {" | ".join(each): each for each in groups or ()}
     of_group = {column: name for name, columns in named.items() for column in columns}
     faults = [Fault(f"column '{name}'", "not in the table") for name in of_group if name not in frame.columns]
+    listed = [column for columns in named.values() for column in columns]
+    twice = [name for name in of_group if listed.count(name) > 1]
+    faults += [Fault(f"column '{name}'", "is listed twice in groups", "each column once") for name in twice]
     if not all(isinstance(name, str) and name for name in frame.columns):
         faults.append(Fault("columns", "names are texts that are not empty"))
     if faults:

@@ -13,9 +13,13 @@ from sklearn.utils.multiclass import type_of_target
 
 from components.minimization.attributes import Attribute, encoded
 from components.minimization.problem import Answers
+from schemas.faults import ConfigurationError, Fault
 from schemas.generalizations import Output
 
 Predict = Callable[[Any], Any]
+
+LARGEST = 1e150
+"""Numbers beyond this have squares that no float holds, and so no R2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +45,20 @@ class Predicting:
     def of(cls, predict: Predict, predictions: Any, *, regression: bool, dtype: "np.dtype[Any] | None" = None) -> Self:
         """Return what gives answers that are told apart as `predictions` are, shape (rows,) or (rows, outputs)."""
         table = as_table(predictions)
-        return cls(predict, None if regression else tuple(np.unique(output) for output in table.T), dtype)
+        return cls(predict, None if regression else tuple(_classes(output) for output in table.T), dtype)
 
     def __call__(self, frame: pd.DataFrame) -> Answers:
         """Return the answers to rows, shape (rows, outputs): int64 positions among `classes`, or float64."""
-        return self.answers(self.predict(frame if self.dtype is None else frame.to_numpy(dtype=self.dtype)))
+        given = self.predict(frame if self.dtype is None else frame.to_numpy(dtype=self.dtype))
+        return self.answers(given, len(frame))
 
-    def answers(self, predictions: Any) -> Answers:
-        """Return predictions as answers."""
-        table = as_table(predictions)
+    def answers(self, predictions: Any, rows: int | None = None) -> Answers:
+        """Return predictions, those of `rows` where that is known, as answers; `ConfigurationError` as `as_table`."""
+        table = as_table(predictions, rows)
         if self.classes is None:
-            return table.astype(np.float64)
+            return _numbers(table)
+        if table.shape[1] != len(self.classes):
+            raise _misshapen(table, f"{len(self.classes)} outputs, as before")
         pairs = zip(self.classes, table.T, strict=True)
         return np.column_stack([pd.Index(known).get_indexer(pd.Index(output)) for known, output in pairs])
 
@@ -71,10 +78,36 @@ def is_regression(estimator: Any, predictions: Any) -> bool:
     return str(type_of_target(as_table(predictions))).startswith("continuous")
 
 
-def as_table(predictions: Any) -> npt.NDArray[Any]:
-    """Return predictions with one column per output."""
-    array = np.asarray(predictions)
-    return array.reshape(len(array), -1)
+def as_table(predictions: Any, rows: int | None = None) -> npt.NDArray[Any]:
+    """Return predictions with one column per output.
+
+    Parameters
+    ----------
+    predictions : array_like, shape (rows,) or (rows, outputs)
+    rows : int, optional
+        How many were asked about.
+
+    Raises
+    ------
+    ConfigurationError
+        They are of another shape, or some are missing or infinite; told by count.
+    """
+    try:
+        array = np.asarray(predictions)
+    except ValueError:  # lists of several lengths
+        raise ConfigurationError(Fault("model", "gives rows of several lengths", "one answer per output")) from None
+    count = "rows" if rows is None else f"{rows}"
+    if array.ndim not in {1, 2} or (rows is not None and len(array) != rows) or 0 in array.shape[1:]:
+        raise _misshapen(array, f"{count} rows: ({count},) or ({count}, outputs)")
+    table = array.reshape(len(array), -1)
+    lacking = pd.isna(table) if table.dtype.kind != "f" else ~np.isfinite(table)
+    if lost := int(lacking.any(axis=1).sum()):
+        raise ConfigurationError(
+            Fault(
+                "model", f"gives {lost} of {len(table)} rows an answer that is missing or infinite", "one for each row"
+            )
+        )
+    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +169,30 @@ def standing_in(
     """
     numbers = is_regression(None, predictions) if regression is None else regression
     return Predicting.of(StandIn.of(attributes, frame, told, seed, regression=numbers), predictions, regression=numbers)
+
+
+def _misshapen(array: npt.NDArray[Any], wanted: str) -> ConfigurationError:
+    return ConfigurationError(Fault("model", f"gives an output of shape {array.shape}", wanted))
+
+
+def _classes(output: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    try:
+        return np.unique(output)
+    except TypeError:  # they can't be ordered
+        raise ConfigurationError(
+            Fault("model", "gives labels of several kinds", "texts alone, or numbers alone")
+        ) from None
+
+
+def _numbers(table: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    try:
+        numbers = table.astype(np.float64)
+    except (TypeError, ValueError):  # its message holds a value
+        raise ConfigurationError(Fault("model", "gives no numbers", "those of a regression")) from None
+    if lost := int((~(np.abs(numbers) <= LARGEST)).any(axis=1).sum()):
+        problem = f"gives {lost} of {len(numbers)} rows a number that is infinite, or too large to be squared"
+        raise ConfigurationError(Fault("model", problem))
+    return numbers
 
 
 def _scaled(attribute: Attribute, codes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from components.minimization.arguments import named
 from components.minimization.attributes import Outside
 from components.minimization.base import Minimizer
 from components.minimization.declarations import Greedy, Tree
@@ -40,9 +41,9 @@ class TreeMinimizer(Minimizer):
         estimator: Any = None,
         *,
         schema: DatasetSchema | None = None,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | str | None = None,
         groups: Groups | None = None,
-        target: float = 0.998,
+        target: float | None = 0.998,
         regression: bool | None = None,
         cells: Sequence[Cell | Mapping[str, Any]] | None = None,
         generalizations: Generalizations | Generalizer | Mapping[str, Any] | str | Path | None = None,
@@ -79,7 +80,9 @@ class TreeMinimizer(Minimizer):
     def declaration(self) -> Tree:
         """Return the method's own parameters, checked."""
         return Tree(
+            columns=named(self.columns),
             target=self.target,
+            calibration_share=self.calibration_share,
             min_rows=self.min_rows,
             search_rows=self.search_rows,
             outside=self.outside,
@@ -115,9 +118,9 @@ class GreedyMinimizer(Minimizer):
         estimator: Any = None,
         *,
         schema: DatasetSchema | None = None,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | str | None = None,
         groups: Groups | None = None,
-        target: float = 0.998,
+        target: float | None = 0.998,
         regression: bool | None = None,
         cells: Sequence[Cell | Mapping[str, Any]] | None = None,
         generalizations: Generalizations | Generalizer | Mapping[str, Any] | str | Path | None = None,
@@ -158,7 +161,9 @@ class GreedyMinimizer(Minimizer):
     def declaration(self) -> Greedy:
         """Return the method's own parameters, checked."""
         return Greedy(
+            columns=named(self.columns),
             target=self.target,
+            calibration_share=self.calibration_share,
             min_rows=self.min_rows,
             search_rows=self.search_rows,
             outside=self.outside,

@@ -251,7 +251,20 @@ def _by_chance(frame: pd.DataFrame) -> Any:
     return np.random.default_rng().choice(["well", "ill"], len(frame))
 
 
-@pytest.mark.parametrize("function", [_by_place, _by_label, _by_others, _by_chance])
+def _by_few_others(frame: pd.DataFrame) -> Any:
+    """Follow the rows beside it only where these are few, as a model that normalises batches may."""
+    level = frame["income"].mean() if len(frame) < 20 else 27_000
+    return np.where(frame["income"] > level, "ill", "well")
+
+
+def _by_likes(frame: pd.DataFrame) -> Any:
+    """Follow the rows beside it only where these differ much from all rows."""
+    middle = frame["income"].median()
+    lopsided = len(frame) > 20 and not 20_000 < middle < 30_000
+    return np.where(frame["income"] > (middle if lopsided else 27_000), "ill", "well")
+
+
+@pytest.mark.parametrize("function", [_by_place, _by_label, _by_others, _by_chance, _by_few_others, _by_likes])
 def test_answers_that_hang_on_more_than_the_row_are_refused_by_count(
     people_schema: DatasetSchema, parts: tuple[Table, Table], function: Callable[[pd.DataFrame], Any]
 ) -> None:
