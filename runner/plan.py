@@ -43,6 +43,10 @@ def check_level2(composed: Composed, header: "Header") -> list[Fault]:
     return [fault for _, faults in _level2(composed, header) for fault in faults]
 
 
+COLUMNS = 1
+"""Place in what `_level2` returns of the faults that reading the table tells again, with those of its cells."""
+
+
 def require_level2(composed: Composed, header: "Header") -> None:
     """Raise what `check_level2` finds, as the kind of error it is.
 
@@ -64,16 +68,18 @@ def require_settings(composed: Composed, header: "Header") -> None:
     For a run, which reads the table next: reading tells faults of columns together with those of cells, and knows
     which columns look like identifiers.
     """
-    if any(some for kind, some in _level2(composed, header) if kind is not DataError):
+    if any(some for place, (_, some) in enumerate(_level2(composed, header)) if place != COLUMNS):
         require_level2(composed, header)
 
 
 def _level2(composed: Composed, header: "Header") -> list[tuple[type[RunnerError], list[Fault]]]:
     from runner.plan_minimization import absent_faults, row_faults
 
+    model, empty = _model_faults(composed)
     return [
-        (ConfigurationError, [*_estimator_faults(composed), *_key_faults(composed), *absent_faults(composed)]),
+        (ConfigurationError, [*model, *_key_faults(composed), *absent_faults(composed)]),
         (DataError, list(_column_faults(composed, header))),
+        (DataError, empty),
         (GoalError, [*_k_faults(composed, header), *row_faults(composed, header.rows)]),
     ]
 
@@ -89,17 +95,18 @@ def _column_faults(composed: Composed, header: "Header") -> Iterator[Fault]:
         yield Fault("table", "0 rows; k undefined", "at least 2 rows", source=source)
 
 
-def _estimator_faults(composed: Composed) -> list[Fault]:
-    """Return what the model's own library finds wrong with its parameters."""
+def _model_faults(composed: Composed) -> tuple[list[Fault], list[Fault]]:
+    """Return what the model's own library finds wrong with its parameters, and with the rows of a file it names."""
     config = composed.config
     if config.model.name == ABSENT:
-        return []
+        return [], []
     from components.models import check
 
-    return [
-        replace(fault, source=fault.source or composed.sources.get(fault.place, ""))
-        for fault in check(config.model, config.dataset)
-    ]
+    try:
+        found = check(config.model, config.dataset)
+    except DataError as error:
+        return [], list(error.faults)
+    return [replace(fault, source=fault.source or composed.sources.get(fault.place, "")) for fault in found], []
 
 
 def _key_faults(composed: Composed) -> list[Fault]:

@@ -114,6 +114,10 @@ def unreadable(path: str, error: OSError) -> DataError:
     return DataError(Fault(f"file '{path}'", f"can't be read: {error.strerror or type(error).__name__}"))
 
 
+NO_ROWS = "0 rows; k undefined"
+"""What is wrong with a table without rows."""
+
+
 def no_rows(place: str) -> DataError:
     """Return the error for a table without rows."""
-    return DataError(Fault(place, "0 rows; k undefined", "at least one row below the header"))
+    return DataError(Fault(place, NO_ROWS, "at least one row below the header"))

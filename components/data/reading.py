@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from components.data.convert import Converted, convert
 from components.data.declarations import SourceDeclaration
 from components.data.extract import Cells, Extract, Header, InputFact
+from components.data.files import NO_ROWS
 from components.data.headers import column_faults, doubled, header_faults, tidied, undeclared
 from components.data.table import Table
 from components.data.text import Rules, cleaned, without_missing
@@ -139,7 +140,7 @@ def read(schema: DatasetSchema, source: SourceDeclaration, base: Path) -> Readin
         found += faults(unfit, present, np.arange(1, extract.rows + 1))
     if not found and frame.empty:
         left_out = f"{extract.rows} rows were left out for missing cells"
-        found = [Fault(_place(source), "0 rows; k undefined", left_out, "keep some rows")]
+        found = [Fault(_place(source), NO_ROWS, left_out, "keep some rows")]
     if found:
         raise UnfitTableError(found, extract.inputs, tuple(unfit))
     return Reading(

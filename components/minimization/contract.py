@@ -14,8 +14,9 @@ from components.minimization.personal.questions import Questions
 from components.minimization.question_nodes import asked_for, from_nodes, labels_of, to_nodes
 from components.minimization.regions import from_region, to_region
 from components.minimization.result import Minimized
+from components.minimization.wording import choices
 from schemas.faults import DataError, Fault
-from schemas.generalizations import Cell, Generalizations, Output, Verdict
+from schemas.generalizations import Cell, Collected, Generalizations, Output, Verdict
 
 FILE = "generalizations.json"
 VERSION: int = Generalizations.model_fields["schema_version"].default
@@ -61,6 +62,10 @@ def to_contract(
 
 def from_contract(contract: Generalizations) -> Generalizer | Questions:
     """Return what a contract describes; it does to rows what was done before it was written.
+
+    Its choices may be absent, or in other words (translated), as long as no text is that of two parts, nor what the
+    file would say of another part. ``from_form`` goes by the file's own words, or by the places of choices; a form in
+    other words answers by place.
 
     Raises
     ------
@@ -159,8 +164,23 @@ def _heard(said: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
     ]
 
 
+def _require_choices(collected: Collected, ranges: Ranges) -> None:
+    """Refuse choices of which one can be taken for another; translated ones are none of these (see `from_contract`)."""
+    own, given = choices(ranges.attribute, ranges.partition), collected.choices
+    if not given:
+        return
+    if len(given) != len(own):
+        raise ValueError("choices are not one per part")
+    means = dict(zip(own, own, strict=True))
+    for text, meant in zip(given, own, strict=True):
+        if means.setdefault(text, meant) != meant:
+            raise ValueError("a choice is the text of two parts, or of another one")
+
+
 def _from(contract: Generalizations) -> Generalizer | Questions:
     ranges = tuple(from_collected(each) for each in contract.attributes)
+    for each, made in zip(contract.attributes, ranges, strict=True):
+        _require_choices(each, made)
     if contract.use == "questions":
         attributes = tuple(each.attribute for each in ranges)
         nodes, answers = from_nodes(contract.questions, attributes)

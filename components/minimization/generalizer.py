@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -194,6 +194,7 @@ class Generalizer:
 
     def completed(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows with the columns that are not collected, where `frame` has none."""
+        _require_table(frame)
         spare = [each.attribute.name for each in self.ranges if each.nothing]
         return completed(frame, self.attributes, spare, self._defaults)
 
@@ -235,6 +236,7 @@ class Generalizer:
 
     def encode(self, frame: pd.DataFrame) -> dict[str, Codes]:
         """Return the codes of each attribute; `DataError` as for `transform`."""
+        _require_table(frame)
         return encoded(self.attributes, frame, self._defaults, self.outside)
 
     def recoded(self, codes: Mapping[str, Codes], use: Use | None = None) -> dict[str, Codes]:
@@ -306,6 +308,12 @@ def cell_loss(partition: Partition, admitted: npt.NDArray[np.bool_]) -> Floats:
         first, last = admitted.argmax(axis=1), admitted.shape[1] - 1 - admitted[:, ::-1].argmax(axis=1)
         lost = interval_loss(attribute, ends[first], ends[last + 1])
     return np.where(free, 0.0 if trivial(attribute) else 1.0, lost)
+
+
+def _require_table(rows: Any) -> None:
+    if not isinstance(rows, pd.DataFrame):
+        allowed = "a pandas.DataFrame with a column for each that is collected"
+        raise DataError(Fault("rows", f"{type(rows).__name__} is no table", allowed))
 
 
 def _typed(attribute: Attribute, codes: Floats) -> Codes:

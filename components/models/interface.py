@@ -92,7 +92,13 @@ def build(params: Declaration, schema: DatasetSchema, seed: int, *, learn: bool 
 
 
 def check(params: Declaration, schema: DatasetSchema) -> list[Fault]:
-    """Return all that is wrong with a model's declaration, without any data (a third party's is not looked into)."""
+    """Return all that is wrong with a model's declaration, without any data (a third party's is not looked into).
+
+    Raises
+    ------
+    DataError
+        Nothing is wrong with it, but a file that it names holds no rows.
+    """
     if not isinstance(params, ModelDeclaration):
         return []
     found = load(params.checks)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from components.data.declarations import Csv, Parquet
+from components.data.files import NO_ROWS
 from components.data.headers import doubled, header_faults, tidied
 from components.data.reading import Reading, read
 from components.data.table import Table
@@ -109,11 +110,24 @@ class PredictionsModel(TrainedModel):
 
 
 def check(params: Predictions, schema: DatasetSchema) -> list[Fault]:
-    """Return all that is wrong with a declaration: target, key, number of columns, the file and its header."""
+    """Return all that is wrong with a declaration: target, key, number of columns, the file and its header.
+
+    Raises
+    ------
+    DataError
+        Nothing is wrong with it, but the file holds no rows.
+    """
     wrong = target_faults(schema) or _column_faults(params, declared_targets(schema))
     wrong += _key_faults(schema, params.key)
     missing = file_fault(params.path)
-    return [*wrong, missing] if missing else [*wrong, *_header_faults(params, schema)]
+    if missing:
+        return [*wrong, missing]
+    try:
+        return [*wrong, *_header_faults(params, schema)]
+    except DataError as error:
+        if not wrong:
+            raise
+        return [*wrong, *error.faults]
 
 
 def build(params: Predictions, schema: DatasetSchema, seed: int, *, learn: bool = False) -> PredictionsModel:  # noqa: ARG001  # as every model is made
@@ -176,17 +190,23 @@ def _column_faults(params: Predictions, targets: Sequence[Target]) -> list[Fault
 
 
 def _header_faults(params: Predictions, schema: DatasetSchema) -> list[Fault]:
-    """Return what the file's header lacks, or why the file has none; keys that the schema lacks are no matter here."""
+    """Return what the file's header lacks, or why the file has none; keys that the schema lacks are no matter here.
+
+    ``DataError`` where there is a header alone.
+    """
     features = schema.features if params.key is None else params.key
     looked_up = {name: "model.key" for name in features if name in schema.names()}
     place = "model.column" if params.columns is None else "model.columns"
     looked_up |= dict.fromkeys(_answers(params), place)
     source = _source(params)
     try:
-        found = load(source.heading)(source, Path()).names
+        header = load(source.heading)(source, Path())
     except DataError as error:
-        return [_mended(fault) for fault in error.faults]
-    names = tidied(found, trim=source.trim, normalize=source.normalize)
+        mended = [_mended(fault) for fault in error.faults]
+        if any(fault.problem == NO_ROWS for fault in error.faults):
+            raise DataError(mended) from None
+        return mended
+    names = tidied(header.names, trim=source.trim, normalize=source.normalize)
     declared = [Column(name=name, dtype="text", role="insensitive") for name in looked_up]
     wrong = header_faults(_alone(schema, declared), names, f"file '{params.path}'")
     if wrong and len(names) == 1:  # delimited otherwise, if it is a header at all
@@ -197,6 +217,8 @@ def _header_faults(params: Predictions, schema: DatasetSchema) -> list[Fault]:
             near = next(iter(get_close_matches(name, [*names], n=1, cutoff=0.75)), None)
             remedy = "name one that it has" if near is None else f"did you mean {shown(near)}?"
             faults.append(Fault(place, f"file '{params.path}' has no column {shown(name)}", remedy=remedy))
+    if header.rows == 0 and not faults:
+        raise DataError(Fault(f"file '{params.path}'", "0 rows", "at least one row below the header"))
     return faults
 
 
@@ -251,7 +273,9 @@ def _of_prediction(name: str, params: Predictions, schema: DatasetSchema) -> Col
 
 
 def _mended(fault: Fault) -> Fault:
-    """Name what mends this file, where a fault of a dataset's file names what mends that."""
+    """Name what mends this file, where a fault of a dataset's file names what mends that, and leave out its k."""
+    if fault.problem == NO_ROWS:
+        return replace(fault, problem="0 rows")
     if "dataset.source.path" in fault.remedy:
         return replace(fault, remedy=fault.remedy.replace("dataset.source.path", "model.path"))
     if "dataset.source" not in f"{fault.allowed} {fault.remedy}":

@@ -232,6 +232,12 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     ),
     "a bound that is no number": lambda data: data["attributes"][0].__setitem__("low", "Zebedee-4711"),
     "another dtype": lambda data: data["attributes"][0].__setitem__("dtype", "date"),
+    "choices in another order": lambda data: data["attributes"][0]["choices"].reverse(),
+    "a choice twice": lambda data: data["attributes"][1].update(choices=["x"] * len(data["attributes"][1]["choices"])),
+    "a choice too few": lambda data: data["attributes"][1]["choices"].pop(),
+    "a choice in the words of another one": lambda data: data["attributes"][0]["choices"].__setitem__(
+        0, data["attributes"][0]["choices"][1]
+    ),
     "other columns": lambda data: data["attributes"][1].__setitem__("columns", ["a", "b"]),
 }
 
@@ -248,6 +254,27 @@ def test_a_file_that_contradicts_itself_is_refused_without_a_value_of_it(
     with pytest.raises(DataError) as told:
         load(tmp_path / "changed.json")
     assert "4711" not in str(told.value)
+
+
+@pytest.mark.parametrize("translated", [True, False])
+def test_choices_may_be_translated_or_absent_and_a_form_then_answers_by_place(
+    people_schema: DatasetSchema, any_generalizer: Make, frame: pd.DataFrame, tmp_path: Path, *, translated: bool
+) -> None:
+    data = _changed(people_schema, any_generalizer, frame)
+    (region,) = (each for each in data["attributes"] if each["name"] == "region")
+    words = region["choices"]
+    region["choices"] = [f"Gegend {place}" for place, _ in enumerate(words)] if translated else []
+    (tmp_path / "translated.json").write_text(json.dumps(data), encoding="utf-8")
+    read = load(tmp_path / "translated.json")
+    assert isinstance(read, Generalizer)
+    form = {each["name"]: each["choices"][0] for each in data["attributes"] if each["name"] != "region"}
+    by_place, by_word = (
+        read.from_form(pd.DataFrame([form | {"region": answer} for answer in answers]))
+        for answers in (range(len(words)), words)
+    )
+    pd.testing.assert_frame_equal(by_place, by_word)
+    with pytest.raises(DataError, match="1 of 1 answers are none of the form's"):
+        read.from_form(pd.DataFrame([form | {"region": "Gegend 0"}]))
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"schema_version": 1, "method": "\\ud800"}'])

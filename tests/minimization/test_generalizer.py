@@ -222,6 +222,17 @@ def test_cells_over_no_attribute_are_one_for_all(age: Attribute, frame: pd.DataF
     pd.testing.assert_frame_equal(made.transform(frame), frame)
 
 
+@pytest.mark.parametrize("rows", [np.zeros((1, 2)), {"age": [1]}, pd.Series({"age": 1}), [[1]], None])
+@pytest.mark.parametrize("method", ["transform", "from_form", "encode", "answers"])
+def test_what_is_no_table_is_refused(
+    people_schema: DatasetSchema, any_generalizer: Make, rows: Any, method: str
+) -> None:
+    made = any_generalizer(people_schema, 0, ["age", "income"])
+    more = [lambda frame: frame] if method == "answers" else []
+    with pytest.raises(DataError, match=f"^rows: {type(rows).__name__} is no table; a pandas.DataFrame"):
+        getattr(made, method)(rows, *more)
+
+
 def test_absent_columns_are_told_at_once(people_schema: DatasetSchema, any_generalizer: Make) -> None:
     made = any_generalizer(people_schema, 0, ["age", "income"])
     with pytest.raises(DataError) as told:

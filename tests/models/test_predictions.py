@@ -211,6 +211,23 @@ def test_a_file_of_keys_alone_lacks_the_predictions() -> None:
     assert fault.problem == "file 'ids.csv' has no column 'guess'"
 
 
+@pytest.mark.parametrize("name", ["empty.csv", "empty.parquet"])
+@pytest.mark.usefixtures("stored")
+def test_a_file_of_a_header_alone_is_a_fault_of_the_data(name: str) -> None:
+    empty = doses().assign(guess=True).iloc[:0]
+    if name.endswith("csv"):
+        empty.to_csv(name, index=False)
+    else:
+        empty.to_parquet(name)
+    params = Predictions(path=name, key=["id"], column="guess")
+    for call in (check, lambda *given: build(*given, 0)):
+        with pytest.raises(DataError) as told:
+            call(params, SCHEMA)
+        assert str(told.value) == f"file '{name}': 0 rows; at least one row below the header"
+    wrong = check(Predictions(path=name, key=["nosuch"], column="guess"), SCHEMA)
+    assert [fault.place for fault in wrong] == ["model.key", f"file '{name}'"]
+
+
 @pytest.mark.usefixtures("stored")
 def test_the_header_of_parquet_is_looked_at_too() -> None:
     (fault,) = check(Predictions(path="stored.parquet", column="nosuch"), SCHEMA)
