@@ -98,6 +98,10 @@ def _undomained(asked: list[str], schema: DatasetSchema) -> Iterator[Fault]:
         yield from (_placed(fault, column.name) for fault in declared.column_faults(column))
     for group, columns in members.items():
         for column in columns if len(columns) > 1 else ():
+            if column.name in schema.targets:
+                problem = f"a target, and a one-hot column of group {group}, which is an input of the model"
+                yield Fault(f"dataset.columns.{column.name}.group", problem, remedy="take it out of the group")
+                continue
             yield from (_placed(fault, column.name) for fault in declared.group_faults(group, [column]))
 
 

@@ -242,6 +242,18 @@ def test_a_plan_tells_what_a_model_that_comes_trained_lacks(command: Do, toy_row
     assert command("plan", "model=callable", "model.path=score.py", "model.function=score").code == 0
 
 
+@pytest.mark.parametrize("verb", [("plan",), ()])
+def test_stored_predictions_of_no_row_are_a_fault_of_the_data_told_before_any_work(
+    command: Do, toy_rows: Path, tmp_path: Path, verb: tuple[str, ...]
+) -> None:
+    assert toy_rows.exists()
+    (tmp_path / "said.csv").write_text("sex,said\n")
+    ended = command(*verb, "model=predictions", "model.path=said.csv", "model.key=sex", "model.column=said")
+    assert ended.code == 3
+    assert "file 'said.csv': 0 rows; at least one row below the header" in ended.err
+    assert "undefined" not in ended.err
+
+
 @pytest.mark.parametrize(
     ("typed", "why"),
     [

@@ -119,6 +119,14 @@ def test_domains_that_minimisation_refuses_are_told_before_anything_runs(mine: A
     mine.compose("minimization=tree", "minimization.columns=[age]")
 
 
+def test_a_target_is_no_one_hot_column_of_inputs(mine: Any) -> None:
+    mine.vary("target: cured", f"  a: {HOT % 'g'}\n  b: {HOT % 'g'}\ntarget: cured")
+    mine.compose("minimization=tree")
+    fault = mine.fault("minimization=tree", "+dataset.columns.cured.group=g")
+    assert fault.place == "dataset.columns.cured.group"
+    assert "a target, and a one-hot column of group g" in fault.problem
+
+
 @pytest.mark.parametrize(
     ("one", "problem"),
     [
