@@ -37,8 +37,8 @@ class Collected(Contract):
     nullable: bool = Field(default=False, description="cells may be missing")
     learned: bool = Field(default=False, description="the domain comes from rows, not from the schema")
     collect: Collect = Field(
-        description="exact: as it is; ranges or groups: which of them; nothing: not at all, or, where there are "
-        "choices, whether it is known"
+        description="exact: as it is; ranges or groups: which of them (those of one value each are as exact as values: "
+        "cells need them); nothing: not at all, or, where there are choices, whether it is known"
     )
     cuts: list[Value] = Field(default=[], description="ascending; ends of the ranges, each part of the range it ends")
     groups: list[Annotated[list[Text], Field(min_length=1)]] = Field(

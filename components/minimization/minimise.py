@@ -199,13 +199,14 @@ def _judged(
     verdict = judge(report.answers, now, problem)
     losses = dict(minimized.losses(codes))
     questions = minimized if isinstance(minimized, Questions) else None
+    asked = dict(minimized.losses(codes, "ranges")) if isinstance(minimized, Generalizer) else losses
     return Outcome(
         contract=to_contract(minimized, losses, verdict, [_output(target) for target in asking.model.targets]),
         told=Told(asking, minimized),
         verdict=verdict,
         targets=each_target(report.answers, now, problem, asking.model.targets),
         ncp=losses,
-        asked_ncp=dict(minimized.losses(codes, "ranges")) if isinstance(minimized, Generalizer) else losses,
+        asked_ncp=asked,
         uses=_uses(minimized, report, problem),
         asking={} if questions is None else questions.figures(codes),
         order=None if questions is None else questions.needed(codes),
@@ -214,8 +215,20 @@ def _judged(
         subgroups=subgroups(report.frame, schema, report.answers, now),
         steps=found.steps,
         raw=(*why_raw(params, minimized, asking.model.targets), *few_persons(minimized, problem.fit, schema)),
-        notes=(*notes, *found.notes),
+        notes=(*notes, *found.notes, *_all_asked(minimized, losses, asked)),
     )
+
+
+def _all_asked(minimized: Minimized, losses: dict[str, float], asked: dict[str, float]) -> list[str]:
+    """Say so where cells make the model know less, and people are asked for no less."""
+    if (
+        not isinstance(minimized, Generalizer)
+        or minimized.cells is None
+        or any(asked.values())
+        or not any(losses.values())
+    ):
+        return []
+    return ["people are asked for everything as it is; only what the model is told is coarser (see use=ranges)"]
 
 
 def _uses(minimized: Minimized, report: Rows, problem: Problem) -> dict[str, AsUsed]:

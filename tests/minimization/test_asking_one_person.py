@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 
 from components.data import Table
-from components.minimization import Questions, to_contract
+from components.minimization import Generalizer, Questions, to_contract
 from components.minimization import load as load_questions
-from components.minimization.attributes import attributes_of
+from components.minimization.attributes import Attribute, attributes_of
 from components.minimization.contract import write
+from components.minimization.generalizer import Ranges
 from components.minimization.personal.questions import NONE, Nodes
 from components.models import Model, build, load
 from components.models.callable_model import CallableModel
@@ -237,3 +238,27 @@ def test_files_of_a_run_answer_one_person(tmp_path: Path, questions: Questions) 
     assert loaded.to_ask({}) == ["age"]
     assert loaded.to_ask({"age": 30, "region": "west"}) == []
     assert loaded.to_ask({"age": 30, "region": "south", "house": "house_free"}) == ["born"]
+
+
+def test_a_group_is_told_by_name_and_its_columns_alone_are_refused(questions: Questions) -> None:
+    """Else the group would be asked for again and again."""
+    told = {"age": 30, "region": "north", "house_own": 1, "house_rent": 0, "house_free": 0}
+    with pytest.raises(DataError, match="column 'house_rent': is one of a group; tell 'house' by the name"):
+        questions.to_ask(told)
+
+
+def test_a_model_that_was_taught_generalised_columns_is_not_asked(
+    questions: Questions, people: Frames, people_schema: DatasetSchema
+) -> None:
+    model = build(Forest(n_estimators=3), people_schema, 0)
+    model.generalised = ("age",)  # type: ignore[attr-defined]
+    frame = people(100, 1)
+    model.fit(Table(frame, people_schema))
+    exact = Generalizer("made", "ranges", tuple(exactly(each) for each in questions.attributes))
+    for ask in (exact.answers, questions.answers):
+        with pytest.raises(DataError, match=r"model: was taught generalised columns \(age\), .*guided"):
+            ask(frame, model)
+
+
+def exactly(attribute: Attribute) -> Ranges:
+    return Ranges(attribute, None, np.empty(0), attribute.high if attribute.kind == "number" else 0.0)

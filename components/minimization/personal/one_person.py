@@ -31,18 +31,24 @@ def row_of(
         What is collected of each; None: the value as it is.
     told : mapping of str to any
         By attribute: a value as JSON holds it, of one-hot columns the name of the one that is 1, None where it is not
-        known; of ranges or groups also the text of one. What is no attribute is left aside.
+        known; of ranges or groups also the text of one. What belongs to no attribute is left aside.
     defaults, outside
         As for `encoded`.
 
     Raises
     ------
     DataError
-        Values are of another kind; or, with ``outside: refuse``, outside the domain.
+        Values are of another kind, or of a group's columns instead of the group; or, with ``outside: refuse``, outside
+        the domain.
     """
     some = list(collecting)
     there = [each for each, _ in some if each.name in told]
-    faults: list[Fault] = []
+    faults = [
+        Fault(f"column '{name}'", "is one of a group", f"tell {each.name!r} by the name of the column that is 1")
+        for each, _ in some
+        for name in each.names
+        if each.grouped and name in told and each.name not in told
+    ]
     columns: dict[str, pd.Series] = {}
     for each, partition in some:
         if each.name not in told:
