@@ -387,3 +387,32 @@ def test_values_that_a_hierarchy_lacks_are_told_without_rows(asked: Asked, parts
     assert fault.place == "column 'age'"
     assert "row" not in str(fault)
     assert "hierarchy" in fault.problem
+
+
+def test_cells_that_leave_everything_to_be_asked_are_said_to(
+    monkeypatch: pytest.MonkeyPatch, asked: Asked, parts: tuple[Table, Table]
+) -> None:
+    """Regions are told apart as they are, and then put into two cells."""
+
+    def in_cells(params: Greedy, problem: Problem) -> Found:
+        (region,) = problem.attributes
+        size = len(region.values)
+        apart = Partition(region, groups=(*range(size), 0))
+        first = np.arange(size) < 1
+        cells = Cells(
+            {"region": np.stack([first, ~first])},
+            {"region": np.array([0.0, 1.0])},
+            np.ones(2, dtype=np.bool_),
+            np.zeros((2, 1)),
+        )
+        ranges = Ranges(region, apart, np.arange(size, dtype=np.float64), 0.0)
+        steps = pd.DataFrame({"step": [0], "taken": [True]})
+        return Found(Generalizer("two", params.use, (ranges,), cells), (), steps)
+
+    monkeypatch.setattr("components.minimization.minimise.load", lambda _: in_cells)
+    for use, said in (("representatives", True), ("ranges", False)):
+        params = Greedy(columns=["region"], use=use)  # type: ignore[arg-type]
+        found = minimise(params, asked, hold_out(params, *parts, seed=0), 0.5, 0)
+        assert any("asked for everything as it is" in note for note in found.notes) == said
+        assert found.asked_ncp == {"region": 0.0}
+        assert (found.ncp["region"] > 0) == said
