@@ -353,4 +353,14 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         self.ncp_ = sum(losses.values()) / len(losses)
         learned = [each.name for each in problem.attributes if each.learned]
         self.notes_ = [f"domains are taken from the rows: {', '.join(learned)}"] * bool(learned) + list(found.notes)
+        if self.estimator is None:
+            self.notes_ += self._of_stand_in(problem)
         self.steps_ = found.steps
+
+    def _of_stand_in(self, problem: Problem) -> list[str]:
+        """Say how far the tree that stands in for a model is that model."""
+        there = problem.calibration
+        own = agreement(there.answers, problem.ask(there.frame), regression=problem.regression)
+        measure = "R2" if problem.regression else "agreement"
+        note = f"a decision tree stands in for the model: {measure} {own:.3f} with its predictions of rows as they are"
+        return [note if own >= problem.target else f"{note}, so that no target of {problem.target:g} can be kept"]

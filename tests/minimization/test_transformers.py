@@ -1,6 +1,7 @@
 """The scikit-learn transformers: their contract with scikit-learn, and the right values."""
 
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,3 +266,17 @@ def test_the_greedy_one_finds_what_is_not_needed():
     left = found.transform(rows)
     assert left[["c", "d"]].nunique().tolist() == [1, 1]
     assert (sign(left) == sign(rows)).mean() >= 0.9
+
+
+@pytest.mark.parametrize("target", [0.6, 0.99])
+def test_what_stands_in_for_a_model_is_named_with_its_own_agreement(target: float) -> None:
+    """Predictions that follow from nothing can't be learned, and nothing else is to blame."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.integers(0, 100, 2000), "b": random.integers(0, 100, 2000)})
+    said = (frame["a"] > 50) ^ (random.random(2000) < 0.1)
+    fitted = TreeMinimizer(target=target, random_state=0).fit(frame, said.to_numpy())
+    (note,) = [note for note in fitted.notes_ if "stands in" in note]
+    own = float(re.findall(r"agreement (0\.\d+)", note)[0])
+    assert 0.7 < own < 0.9
+    assert ("no target of 0.99 can be kept" in note) == (own < target)
+    assert not any("stands in" in note for note in TreeMinimizer(lambda rows: rows["a"] > 50).fit(frame).notes_)
