@@ -180,7 +180,9 @@ class Generalizations(Contract):
         default="domain", description="domain: values of the schema's domain; row: actual rows of persons (raw)"
     )
     outside: Literal["default", "refuse"] = Field(
-        default="default", description="values outside the domain, and rows in no cell: get defaults, or are refused"
+        default="default",
+        description="values outside the domain count as the default (numbers: the nearer bound), and rows in no cell "
+        "get defaults; or both are refused",
     )
     verdict: Verdict | None = Field(default=None, description="null before it was judged")
     outputs: list[Output] = Field(
