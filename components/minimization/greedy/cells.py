@@ -26,7 +26,10 @@ ATTEMPTS = 3
 """Times that cells are looked for."""
 
 GROWTHS = 2
-"""Most trees grown each time: where cells need more, attributes given back in between, ranges do as well."""
+"""Trees that may be grown each time in any case: a second one, when attributes were given back to the first."""
+
+GROWN_ON = 24
+"""Attributes that trees may be grown on each time, summed up over the trees: of few attributes more trees are grown."""
 
 Names = frozenset[str]
 
@@ -122,7 +125,7 @@ class Cellular:
             calibration=_without(problem.calibration, given_up),
         )
         tree = declarations.Tree(target=problem.target, min_rows=params.min_rows, outside=params.outside)
-        result = search(tree, within, GROWTHS)
+        result = search(tree, within, max(GROWTHS, GROWN_ON // len(within.attributes)))
         found = cast("Generalizer", result.minimized)
         ranges = {each.attribute.name: each for each in found.ranges} | dict(given_up)
         cells = found.cells
