@@ -106,9 +106,13 @@ class Problem:
         """Return the sensitivity weight of an attribute."""
         return self.weights.get(name, 1.0)
 
+    def every_weight(self) -> dict[str, float]:
+        """Return the sensitivity weights of all attributes."""
+        return {each.name: self.weight(each.name) for each in self.attributes}
+
     def privacy(self, losses: Mapping[str, float]) -> float:
         """Return the weighted mean over attributes of what each loses (NCP)."""
-        total = sum(self.weight(each.name) for each in self.attributes)
+        total = sum(self.every_weight().values())
         return sum(self.weight(name) * loss for name, loss in losses.items()) / total
 
 

@@ -114,15 +114,7 @@ class JointModel:
 
 
 def load(folder: Path | str) -> EncodedModel | JointModel:
-    """Read a saved model back, of one target or several; it predicts as before, and nothing was unpickled.
-
-    Raises
-    ------
-    DataError
-        A file is absent, damaged, changed since it was saved, or of another version of its framework.
-    ConfigurationError
-        The framework isn't installed.
-    """
+    """Read a saved model back, of one target or several; it predicts as before, and raises what `saved.read` raises."""
     folder = Path(folder)
     description = _joint(folder / DESCRIPTION)
     if description is None:

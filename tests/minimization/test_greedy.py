@@ -374,3 +374,22 @@ def test_the_margin_counts_three_looks(two: Callable[..., Problem]) -> None:
         now = found(RANGES, problem).answers(there.frame, problem.ask)
         hits = int(agree(there.answers, now).sum())
         assert bounds.assured(hits, len(there), problem.report_rows, problem.target, looks=3)
+
+
+@pytest.mark.parametrize(("columns", "trees"), [(2, 12), (8, 3), (12, 2), (14, 2)])
+def test_of_few_columns_more_trees_are_grown_for_cells(
+    problem_for: Callable[..., Problem], monkeypatch: pytest.MonkeyPatch, columns: int, trees: int
+) -> None:
+    """What a tree costs rises with its columns, and how often some must be given back hardly does."""
+    names = list("abcdefghijklmn")[:columns]
+    frame = pd.DataFrame(np.random.default_rng(1).integers(0, 100, (600, columns)), columns=names)
+    problem = problem_for(frame, schema_of(*map(whole, names)), answering(lambda each: each.sum(axis=1) % 7 > 2))
+    allowed = []
+
+    def counted(params: declarations.Tree, within: Problem, growths: int) -> Found:
+        allowed.append((len(within.attributes), growths))
+        return tree.search(params, within, growths)
+
+    monkeypatch.setattr(cells, "search", counted)
+    search(declarations.Greedy(), problem)
+    assert allowed[0] == (columns, trees)

@@ -95,8 +95,7 @@ class Cellular:
         if found.generalizer is None or found.generalizer.cells is None:
             return found
         problem = self.judge.problem
-        weights = {each.name: problem.weight(each.name) for each in problem.attributes}
-        merging = Merging(found.generalizer, found.generalizer.cells, self.fit, weights)
+        merging = Merging(found.generalizer, found.generalizer.cells, self.fit, problem.every_weight())
         path = merging.path(1 - problem.target)
         low, high, agreed = 0, len(path), np.nan
         while high - low > 1:

@@ -73,13 +73,12 @@ class Joint:
             each.name: float(standing_for(Partition.whole(each), fit.rows.codes[each.name])[0]) for each in attributes
         }
         raw = {each.name: Rung(Ranges(each, None, np.empty(0), usual[each.name]), 0.0, 0.0) for each in attributes}
-        weights = {each.name: problem.weight(each.name) for each in attributes}
         return cls(
             looks,
             found | {name: steps[0] for name, steps in levels.items()},
             levels,
             tuple(order),
-            weights,
+            problem.every_weight(),
             State(raw, 0.0),
         )
 

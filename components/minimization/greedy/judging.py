@@ -76,7 +76,7 @@ class Judge:
         return self._told[id(state)][1]
 
     def _put_down(self, path: Sequence[State], last: int) -> None:
-        weights = {each.name: self.problem.weight(each.name) for each in self.problem.attributes}
+        weights = self.problem.every_weight()
         for place, (before, state) in enumerate(pairwise(path), start=1):
             _, held, agreed = self._told.get(id(state), (state, None, np.nan))
             for name, rung in state.rungs.items():

@@ -9,7 +9,6 @@ from functools import cache
 
 import numpy as np
 
-from components.data.order import canonical_order
 from components.minimization.attributes import BELOW, Attribute, Codes
 from components.minimization.declarations import Personal
 from components.minimization.necessity import typical
@@ -54,7 +53,7 @@ def search(params: Personal, problem: Problem) -> Found:
     Found
         Its ``minimized`` are `Questions`.
     """
-    fit = problem.fit.taken(canonical_order(problem.fit.frame))  # so that the same rows give the same questions
+    fit = problem.fit.in_order()
     evidence: Evidence = (Numbers if problem.regression else Classes).of(fit.answers, params.delta)
     usual = _unneeded(problem)
     defaults = {each.name: usual.get(each.name, _default(each, fit.codes[each.name])) for each in problem.attributes}
@@ -79,7 +78,7 @@ def _grown(
         binned,
         np.column_stack([each.place(fit.codes[each.attribute.name]) for each in binned]) + offsets,
         evidence,
-        np.array([problem.weight(each.name) for each in problem.attributes]),
+        np.array(list(problem.every_weight().values())),
         closed,
         _swayed(problem, fit),
         len(fit),
@@ -107,9 +106,9 @@ def _closed(problem: Problem, unneeded: Collection[str]) -> Bools:
 
     Only where it is less sensitive is it worth asking for in its place.
     """
-    needed = [problem.weight(each.name) for each in problem.attributes if each.name not in unneeded]
-    most = max(needed, default=0.0)
-    return np.array([each.name in unneeded and problem.weight(each.name) >= most for each in problem.attributes])
+    weights = problem.every_weight()
+    most = max((weight for name, weight in weights.items() if name not in unneeded), default=0.0)
+    return np.array([name in unneeded and weight >= most for name, weight in weights.items()])
 
 
 def _saving(growth: Growth, spared: Bools) -> list[int]:
