@@ -215,18 +215,13 @@ def _judged(
         subgroups=subgroups(report.frame, schema, report.answers, now),
         steps=found.steps,
         raw=(*why_raw(params, minimized, asking.model.targets), *few_persons(minimized, problem.fit, schema)),
-        notes=(*notes, *found.notes, *_all_asked(minimized, losses, asked)),
+        notes=(*notes, *found.notes, *_all_asked(losses, asked)),
     )
 
 
-def _all_asked(minimized: Minimized, losses: dict[str, float], asked: dict[str, float]) -> list[str]:
-    """Say so where cells make the model know less, and people are asked for no less."""
-    if (
-        not isinstance(minimized, Generalizer)
-        or minimized.cells is None
-        or any(asked.values())
-        or not any(losses.values())
-    ):
+def _all_asked(losses: dict[str, float], asked: dict[str, float]) -> list[str]:
+    """Say so where the model is told less, by cells, and people are asked for no less."""
+    if any(asked.values()) or not any(losses.values()):
         return []
     return ["people are asked for everything as it is; only what the model is told is coarser (see use=ranges)"]
 

@@ -24,6 +24,7 @@ from components.registry import declaration
 from runner.compose import compose_run
 from runner.record import read_record
 from schemas.dataset import DatasetSchema
+from schemas.faults import DataError
 from schemas.generalizations import Generalizations
 
 METHODS = ("tree", "greedy", "personal")
@@ -377,3 +378,17 @@ def test_every_stream_in_the_code_is_listed() -> None:
         name for file in files for name in re.findall(r'"(minimization-[a-z]+)"', file.read_text(encoding="utf-8"))
     }
     assert named == set(STREAMS)
+
+
+def test_a_model_that_was_taught_generalised_columns_refuses_rows_as_they_are(runs: Runs) -> None:
+    """By those columns alone that a lattice generalised; any other model of a run answers."""
+    typed = ("dataset.source.rows=1500", "model=tree", "minimization=none")
+    done, plain = runs(*typed, "anonymization=lattice"), runs(*typed, "anonymization=guided")
+    dataset = compose_run(list(typed)).config.dataset
+    raw = load_frame(dataset, dataset.source).frame
+    assert len(load_model(plain.folder / "model").predict(raw)) == len(raw)
+    model = load_model(done.folder / "model")
+    assert set(model.generalised) <= {"age", "sex", "zip", "admission"}
+    assert model.generalised
+    with pytest.raises(DataError, match="rows hold values as they are; the model knows generalised ones"):
+        model.predict(raw)
