@@ -245,6 +245,9 @@ def test_a_group_is_told_by_name_and_its_columns_alone_are_refused(questions: Qu
     told = {"age": 30, "region": "north", "house_own": 1, "house_rent": 0, "house_free": 0}
     with pytest.raises(DataError, match="column 'house_rent': is one of a group; tell 'house' by the name"):
         questions.to_ask(told)
+    assert questions.to_ask(told | {"house": "house_own"}) == questions.to_ask(
+        {"age": 30, "region": "north", "house": "house_own"}
+    )
 
 
 def test_a_model_that_was_taught_generalised_columns_is_not_asked(

@@ -323,6 +323,18 @@ def test_the_steps_taken_end_where_the_search_ends(two: Callable[..., Problem], 
     assert taken["ncp"].iloc[-1] == pytest.approx(problem.privacy(losses(problem, result.minimized)), abs=1e-9)
 
 
+def test_where_cells_are_taken_no_step_of_ranges_is(problem_for: Callable[..., Problem]) -> None:
+    frame = pd.DataFrame(np.random.default_rng(3).integers(0, 100, (2500, 3)), columns=["a", "b", "c"])
+    ask = answering(lambda each: each.sum(axis=1) > 150)
+    problem = problem_for(frame, schema_of(whole("a"), whole("b"), whole("c")), ask, target=0.8)
+    result = search(declarations.Greedy(), problem)
+    assert isinstance(result.minimized, Generalizer)
+    assert result.minimized.use == "representatives"
+    taken = result.steps.loc[result.steps["taken"], "change"]
+    assert len(taken)
+    assert taken.str.contains("cells").all()
+
+
 def test_of_two_columns_that_stand_for_each_other_one_is_asked_for(problem_for: Callable[..., Problem]) -> None:
     """Each alone is not needed, both together are."""
     random = np.random.default_rng(2)
