@@ -127,6 +127,11 @@ def read(path: str | Path) -> Generalizations:
         raise DataError(Fault(name, f"can't be read ({type(error).__name__})")) from None
     except (ValueError, RecursionError):  # no UTF-8, no JSON, or nested without end
         raise DataError(Fault(name, "is no JSON", remedy=f"name a {FILE}")) from None
+    return parsed(data, name)
+
+
+def parsed(data: Any, name: str = FILE) -> Generalizations:
+    """Read the contract from what its JSON holds; ``DataError`` without values where it is none."""
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version != VERSION:
         raise DataError(Fault(name, f"is of version {version}", f"version {VERSION} is read here", "write it again"))

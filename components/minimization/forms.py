@@ -4,14 +4,16 @@ An answer becomes the code of a value in the part that it names: what is done wi
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from components.minimization.attributes import Attribute, Codes
+from components.minimization.attributes import BELOW, Attribute, Codes
 from components.minimization.completing import blanks, standing
-from components.minimization.partitions import Floats, Partition
+from components.minimization.domains import moment_code
+from components.minimization.partitions import DAY, Floats, Partition
 from components.minimization.wording import YES_OR_NO, choices, listed
 from schemas.dataset import NUMERIC, TEMPORAL
 from schemas.faults import DataError, Fault
@@ -95,19 +97,31 @@ def _in_words(attribute: Attribute, frame: pd.DataFrame) -> bool:
 
 
 def _dated(attribute: Attribute, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[Fault]]:
-    """Return rows with dates and times in place of their texts (ISO 8601), which is how forms give them."""
+    """Return rows with dates and times in place of their texts (ISO 8601), which is how forms give them.
+
+    They come as tables have them: in UTC without saying so, and dates without a time.
+    """
     name = attribute.name
-    if attribute.dtype not in TEMPORAL or int((frame.columns == name).sum()) != 1 or not _texts(frame[name]):
+    if attribute.dtype not in TEMPORAL or int((frame.columns == name).sum()) != 1:
         return frame, []
-    cells = frame[name].astype(object)
+    cells = frame[name]
+    if pd.api.types.infer_dtype(cells.dropna(), skipna=True) not in {"string", "categorical", "date"}:
+        return frame, []
+    place, told = pd.factorize(cells.astype(object))
+    moments = np.array([*map(_moment, told), np.nan])
+    if unread := int(np.isnan(moments[:-1])[place[place >= 0]].sum()):
+        return frame, [Fault(_place(attribute), f"{unread} of {len(cells)} cells are no dates or times", "ISO 8601")]
+    codes = moments[place]
+    codes = np.floor(codes / DAY) * DAY if attribute.dtype == "date" else codes
+    return frame.assign(**attribute.cells(np.where(np.isnan(codes), BELOW, codes), blanks(attribute, frame.index))), []
+
+
+def _moment(told: Any) -> float:
+    """Return the code of a text, or of a date of Python; NaN where it is no moment."""
     try:
-        moments = pd.to_datetime(cells, format="ISO8601", errors="coerce")
-    except ValueError:  # of several time zones
-        moments = pd.Series(pd.NaT, index=cells.index)
-    if unread := int((moments.isna() & cells.notna()).sum()):
-        problem = f"{unread} of {len(cells)} cells are no dates or times"
-        return frame, [Fault(_place(attribute), problem, "ISO 8601, all with one time zone or none")]
-    return frame.assign(**{name: moments}), []
+        return moment_code(str(told))
+    except ValueError:
+        return np.nan
 
 
 def understood(attribute: Attribute, partition: Partition | None, cells: pd.Series) -> tuple[Codes, int]:

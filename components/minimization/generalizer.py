@@ -12,7 +12,7 @@ from components.minimization.attributes import Attribute, Codes, Outside, counte
 from components.minimization.completing import completed
 from components.minimization.forms import answered, read_form
 from components.minimization.partitions import Floats, Partition, Parts, group_loss, interval_loss, trivial
-from components.minimization.problem import Answers, Ask, predicting, replaced
+from components.minimization.problem import Answers, Ask, replaced
 from components.models.interface import Model
 from schemas.faults import DataError, Fault
 
@@ -232,7 +232,7 @@ class Generalizer:
             What the model returns.
         """
         new = self.transform(frame)
-        return model(new) if callable(model) else predicting(model)(new)
+        return model(new) if callable(model) else model.predict(new)
 
     def encode(self, frame: pd.DataFrame) -> dict[str, Codes]:
         """Return the codes of each attribute; `DataError` as for `transform`."""

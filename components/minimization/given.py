@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from components.minimization.attributes import BELOW, Attribute, Outside, attributes_of
-from components.minimization.contract import from_contract, load
+from components.minimization.contract import from_contract, load, parsed
 from components.minimization.generalizer import Cells, Generalizer, Ranges
 from components.minimization.partitions import Partition, middle
 from components.minimization.regions import from_region
@@ -88,7 +88,7 @@ def given_generalizer(
     if isinstance(given, str | Path):
         given = load(given)
     elif isinstance(given, Mapping):
-        given = from_contract(Generalizations.model_validate(given))
+        given = from_contract(parsed(dict(given)))
     elif isinstance(given, Generalizations):
         given = from_contract(given)
     if not isinstance(given, Generalizer):

@@ -11,8 +11,6 @@ import pandas as pd
 from components.data.order import canonical_order
 from components.minimization import bounds
 from components.minimization.attributes import Attribute, Codes, encoded
-from components.models import Model
-from schemas.faults import DataError, Fault
 
 Answers = npt.NDArray[Any]
 """What a model says of rows, shape (rows, outputs): int64 class positions, or float64 of a regression."""
@@ -134,18 +132,3 @@ def replaced(frame: pd.DataFrame, attributes: tuple[Attribute, ...], codes: Mapp
         if attribute.name in codes:
             new |= attribute.cells(codes[attribute.name], frame)
     return frame.assign(**new)
-
-
-def predicting(model: Model) -> Callable[[pd.DataFrame], Answers]:
-    """Return what gives a loaded model's predictions of rows as they are.
-
-    Raises
-    ------
-    DataError
-        It was taught columns as a release has them: it would take rows as they are for others, in silence.
-    """
-    if names := getattr(model, "generalised", ()):
-        problem = f"was taught generalised columns ({', '.join(names)}), and is asked about rows as they are"
-        remedy = "take the model of a run with anonymization=guided, mondrian or none"
-        raise DataError(Fault("model", problem, remedy=remedy))
-    return model.predict

@@ -40,8 +40,8 @@ class EncodedModel:
     Attributes
     ----------
     generalised : tuple of str
-        Columns that it is taught as a release has them. Who knows the raw table sets them before the fit: other values
-        of theirs are refused then, which else count as one that the schema doesn't declare.
+        Columns that it is taught as a release has them; who knows the raw table sets them before the fit. Read back
+        from its files such a model refuses to answer: rows as they are would be taken for others, in silence.
     """
 
     known_only: ClassVar[bool] = False
@@ -200,27 +200,18 @@ class EncodedModel:
         return saved.write(folder, self.fitted)
 
     def _features(self, frame: pd.DataFrame) -> Features:
-        """Return what the engine sees of rows."""
+        """Return what the engine sees of rows; a model from files that knows generalised columns alone sees none.
+
+        What a lattice made of a number can't be told from a number as it is, and a release holds labels in its place.
+        """
         fitted = self.fitted
-        features = fitted.encoder.transform(frame)
-        faults = []
-        for column in fitted.encoder.columns:
-            if column.column in fitted.generalised and column.values:
-                cells = frame[column.column]
-                strange = int((cells.notna() & ~cells.astype(object).isin(column.values)).sum())
-                if strange:
-                    problem = f"{strange} of {len(cells)} rows hold values as they are"
-                    faults.append(
-                        Fault(
-                            f"column '{column.column}'",
-                            problem,
-                            "the model knows generalised ones",
-                            "give rows as released",
-                        )
-                    )
-        if faults:
-            raise DataError(faults)
-        return features
+        if self.schema is None and fitted.generalised:
+            problem = (
+                f"was taught generalised columns ({', '.join(fitted.generalised)}), and can't be asked from its files"
+            )
+            remedy = "take the model of a run with anonymization=guided, mondrian or none"
+            raise DataError(Fault("model", problem, remedy=remedy))
+        return fitted.encoder.transform(frame)
 
     def _learned(self, features: Features, numbers: Numbers, target: Target) -> tuple[Engine, tuple[str, ...]]:
         """Return a fitted engine and what is to be noted of its fit."""

@@ -251,16 +251,16 @@ def test_a_group_is_told_by_name_and_its_columns_alone_are_refused(questions: Qu
 
 
 def test_a_model_that_was_taught_generalised_columns_is_not_asked(
-    questions: Questions, people: Frames, people_schema: DatasetSchema
+    questions: Questions, people: Frames, people_schema: DatasetSchema, tmp_path: Path
 ) -> None:
     model = build(Forest(n_estimators=3), people_schema, 0)
     model.generalised = ("age",)  # type: ignore[attr-defined]
     frame = people(100, 1)
-    model.fit(Table(frame, people_schema))
+    model.fit(Table(frame, people_schema)).save(tmp_path)
     exact = Generalizer("made", "ranges", tuple(exactly(each) for each in questions.attributes))
     for ask in (exact.answers, questions.answers):
         with pytest.raises(DataError, match=r"model: was taught generalised columns \(age\), .*guided"):
-            ask(frame, model)
+            ask(frame, load(tmp_path))
 
 
 def exactly(attribute: Attribute) -> Ranges:

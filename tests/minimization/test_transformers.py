@@ -280,3 +280,12 @@ def test_what_stands_in_for_a_model_is_named_with_its_own_agreement(target: floa
     assert 0.7 < own < 0.9
     assert ("no target of 0.99 can be kept" in note) == (own < target)
     assert not any("stands in" in note for note in TreeMinimizer(lambda rows: rows["a"] > 50).fit(frame).notes_)
+
+
+@pytest.mark.parametrize("given", [{}, {"schema_version": 9}, {"method": "SECRET-7731", "attributes": "SECRET-7731"}])
+def test_generalizations_that_are_none_are_refused_without_their_values(given: dict[str, Any]) -> None:
+    with pytest.raises(
+        DataError, match=r"generalizations.json: (does not say what to collect|is of version 9)"
+    ) as caught:
+        TreeMinimizer(generalizations=given).transform(pd.DataFrame({"a": [1]}))
+    assert "SECRET" not in str(caught.value)

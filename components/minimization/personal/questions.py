@@ -14,7 +14,7 @@ from components.minimization.completing import completed
 from components.minimization.partitions import Partition, trivial
 from components.minimization.personal.known import known_cells
 from components.minimization.personal.one_person import row_of
-from components.minimization.problem import Answers, Ask, predicting, replaced
+from components.minimization.problem import Answers, Ask, replaced
 from components.models.interface import Model
 from components.models.target import joined
 from schemas.faults import DataError, Fault
@@ -145,7 +145,7 @@ class Questions:
         rows = completed(frame, self.attributes, set(self.spare) - asked, self.defaults)
         codes = self.encode(rows)
         answer = self.nodes.answer[self.ends(codes)]
-        labels, ask = (self.labels, model) if callable(model) else (_values(self.labels, model), predicting(model))
+        labels, ask = (self.labels, model) if callable(model) else (_values(self.labels, model), model.predict)
         everything = np.flatnonzero(answer == NONE)
         if not len(everything):
             return labels[answer]
