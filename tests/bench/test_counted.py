@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.counted import Asked, cells, differences
+from bench.counted import Asked, cells, differences, standing
 from bench.made import Made, made
 from bench.truth import covers
 from components.anonymization import Given
@@ -119,3 +119,17 @@ def test_a_label_covers_what_it_stands_for(label: str, cell: str, name: str) -> 
 @pytest.mark.parametrize(("label", "cell", "name"), FALSE)
 def test_a_label_covers_nothing_else(label: str, cell: str, name: str) -> None:
     assert not covers(label, cell, name)
+
+
+@pytest.mark.parametrize("text", ['"01002"', "a,01002\r\n", b"\xff=01002;", "01002", "zip 01002."])
+def test_a_cell_is_found_wherever_it_stands_as_a_whole(text: str | bytes) -> None:
+    assert standing("01002", {"one": text, "other": "1002"}) == ["one"]
+
+
+@pytest.mark.parametrize("text", ["9f01002c", "12:00:00.010021Z", "0.01002", "01002Z"])
+def test_digits_inside_a_hash_or_a_time_are_no_cell(text: str) -> None:
+    assert standing("01002", {"one": text}) == []
+
+
+def test_a_part_of_a_cell_is_found_where_it_ends_on_no_letter_or_digit() -> None:
+    assert standing("Patient-", {"one": "Patient-17", "other": "OnePatient-17"}) == ["one"]

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from bench.counted import Asked, cells, differences
+from bench.counted import Asked, cells, differences, standing
 from bench.made import ROW, Made, made
 from components.anonymization.criteria.declarations import Criterion
 from components.anonymization.transform.agreeing import NO_AGREEMENT
@@ -211,7 +211,7 @@ def test_every_file_has_its_class_and_no_cell_stands_outside_the_data(
     outside = {name: content for name, content in done.files.items() if not name.startswith("data/")}
     outside |= {"standard output": done.out.encode(), "standard error": done.err.encode()}
     for cell in (CANARY, "Patient-", "say ", "01002"):
-        assert [name for name, content in outside.items() if cell.encode() in content] == []
+        assert standing(cell, outside) == []
 
 
 def test_the_transformation_of_a_run_is_in_its_record(site: Any) -> None:
