@@ -43,6 +43,28 @@ def checked(declared: Callable[[], Targeted], weights: Any, schema: DatasetSchem
     return params
 
 
+def refuse_other_kinds(schema: Any, groups: Any, cells: Any) -> None:
+    """Raise `ConfigurationError` where what describes the rows is nothing that could."""
+    faults = []
+    if not isinstance(schema, DatasetSchema | None):
+        faults.append(Fault("schema", f"is a {type(schema).__name__}", "a DatasetSchema, or None"))
+    several = groups.values() if isinstance(groups, Mapping) else groups
+    if groups is not None and not (_listing(several) and all(_texts(each) for each in several)):
+        faults.append(Fault("groups", "don't list columns", "the one-hot columns of each attribute, by its name"))
+    if cells is not None and not _listing(cells):
+        faults.append(Fault("cells", f"are a {type(cells).__name__}", "a list of cells"))
+    if faults:
+        raise ConfigurationError(faults)
+
+
+def _listing(some: Any) -> bool:
+    return isinstance(some, Iterable) and not isinstance(some, str | bytes | Mapping)
+
+
+def _texts(some: Any) -> bool:
+    return _listing(some) and all(isinstance(each, str) for each in some)
+
+
 def named(columns: Any) -> Any:
     """Return columns as a declaration takes them: one name, or a list of what holds several."""
     return list(columns) if isinstance(columns, Iterable) and not isinstance(columns, str) else columns

@@ -41,6 +41,9 @@ values), or are refused; and of rows in no cell: they get defaults, or are refus
 Codes = npt.NDArray[Any]
 """float64 of a number or ordered attribute, int64 of a nominal one; shape (rows,)."""
 
+DAY = 86_400_000_000
+"""Microseconds."""
+
 BELOW = -np.inf
 """Code of a missing cell of a number or ordered attribute."""
 
@@ -217,8 +220,8 @@ class Attribute:
         if str(cells.dtype).lower() == "float32":  # its nearest to a bound is no value beyond it
             low, high = (float(np.float32(bound)) for bound in (low, high))
         strange = (numbers < low) | (numbers > high)
-        if self.whole:
-            rounded = np.rint(numbers)
+        if self.whole or self.dtype == "date":  # a fraction, or a time of day, is none of the domain's values
+            rounded = np.rint(numbers) if self.whole else np.floor(numbers / DAY) * DAY
             strange |= (numbers != rounded) & ~absent
             numbers = rounded
         np.clip(numbers, self.low, self.high, out=numbers)

@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from components.data.order import canonical_order
-from components.minimization.arguments import checked
+from components.minimization.arguments import checked, refuse_other_kinds
 from components.minimization.attributes import Outside, attributes_of
 from components.minimization.contract import to_contract
 from components.minimization.declarations import Targeted
@@ -154,6 +154,7 @@ class Minimizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         ValueError
             There is neither an estimator nor `y`; there are fewer than two rows; or what scikit-learn refuses.
         """
+        refuse_other_kinds(self.schema, self.groups, self.cells)
         frame = self._frame(X, reset=True)
         if self._given():
             self.generalizer_ = given_generalizer(self.cells, self.generalizations, self.schema, self.outside)

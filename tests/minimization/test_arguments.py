@@ -27,7 +27,7 @@ def old(frame: pd.DataFrame) -> Any:
 def refused(kind: Any, frame: pd.DataFrame, **given: Any) -> list[tuple[str, str, str]]:
     """Return place, problem and remedy of all that is wrong."""
     with pytest.raises(ConfigurationError) as told:
-        kind(old, groups={"house": ["own", "rent"]}, **({"target": 0.9} | given)).fit(frame)
+        kind(old, **({"groups": {"house": ["own", "rent"]}, "target": 0.9} | given)).fit(frame)
     return [(fault.place, fault.problem, fault.remedy) for fault in told.value.faults]
 
 
@@ -64,6 +64,14 @@ def test_columns_are_one_name_or_several(kind: Any, rows: pd.DataFrame) -> None:
     assert [each.name for each in one.generalizations_.attributes] == ["age"]
     again = kind(old, columns=pd.Index(["age"]), target=0.9, random_state=0).fit(rows)
     assert again.generalizations_ == one.generalizations_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_describes_the_rows_is_of_its_kind(kind: Any, rows: pd.DataFrame) -> None:
+    assert [place for place, _, _ in refused(kind, rows, schema=5, groups=5, cells=5)] == ["schema", "groups", "cells"]
+    for groups in ("own", [5], {"house": "own"}, [["own", 5]], {"house": None}):
+        assert refused(kind, rows, groups=groups) == [("groups", "don't list columns", "")]
+    assert refused(kind, rows, cells="all")[0][:2] == ("cells", "are a str")
 
 
 def test_all_that_is_wrong_is_told_at_once(rows: pd.DataFrame) -> None:

@@ -137,8 +137,13 @@ def test_numbers_held_as_whole_ones_become_real_where_they_get_a_fraction() -> N
         ({"dtype": "text", "values": ["a"]}, ["A", "a ", "a"], ["a", "a", "a"]),
         ({"dtype": "boolean"}, [2, 0.5, 1], [False, False, True]),
         ({"dtype": "date", "min": "2024-01-01", "max": "2024-01-31"}, ["2023-12-31"], ["2024-01-01"]),
+        (
+            {"dtype": "date", "min": "1960-01-01", "max": "1980-01-31"},
+            ["1969-12-31 23:59", "1970-02-03 00:00"],
+            ["1969-12-31", "1970-02-03"],
+        ),
     ],
-    ids=["integer", "number", "category", "ordered", "text", "boolean", "date"],
+    ids=["integer", "number", "category", "ordered", "text", "boolean", "date", "time of day"],
 )
 def test_a_value_outside_the_domain_never_passes(column: dict[str, Any], cells: list[Any], inside: list[Any]) -> None:
     temporal = column["dtype"] == "date"
