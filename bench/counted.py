@@ -55,13 +55,15 @@ def cells(path: Path) -> list[dict[str, str]]:
 def standing(cell: str, shown: Mapping[str, bytes | str]) -> list[str]:
     """Name the texts in which a cell stands.
 
-    A cell that begins or ends with a letter or digit stands there as a whole only: five digits come about by chance
-    inside one of a few thousand hashes and times.
+    One that a hash may hold stands there as a whole only, behind whatever JSON writes for a line end or a tab: five
+    digits come about by chance inside one of a few thousand hashes, times and real numbers.
     """
-    begins, ends = (r"(?<![0-9A-Za-z.])" * cell[0].isalnum(), r"(?![0-9A-Za-z])" * cell[-1].isalnum())
-    whole = re.compile((begins + re.escape(cell) + ends).encode())
+    sought = re.escape(cell)
+    if re.fullmatch("[0-9a-f]+", cell):
+        sought = rf"(?:(?<![0-9A-Za-z])(?<![0-9]\.)|(?<=\\[nrt])){sought}(?![0-9A-Za-z])"
+    found = re.compile(sought.encode())
     as_bytes = {name: text.encode() if isinstance(text, str) else text for name, text in shown.items()}
-    return [name for name, content in as_bytes.items() if whole.search(content)]
+    return [name for name, content in as_bytes.items() if found.search(content)]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from components.minimization.columns import (
     values_like,
 )
 from components.minimization.declared import group_faults
-from components.minimization.domains import EPOCH, YES_NO, Kind, domain_of, moment_code
+from components.minimization.domains import EPOCH, YES_NO, Kind, day_of, domain_of, moment_code
 from schemas.dataset import TEMPORAL, Column, DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
 
@@ -40,9 +40,6 @@ values), or are refused; and of rows in no cell: they get defaults, or are refus
 
 Codes = npt.NDArray[Any]
 """float64 of a number or ordered attribute, int64 of a nominal one; shape (rows,)."""
-
-DAY = 86_400_000_000
-"""Microseconds."""
 
 BELOW = -np.inf
 """Code of a missing cell of a number or ordered attribute."""
@@ -221,7 +218,7 @@ class Attribute:
             low, high = (float(np.float32(bound)) for bound in (low, high))
         strange = (numbers < low) | (numbers > high)
         if self.whole or self.dtype == "date":  # a fraction, or a time of day, is none of the domain's values
-            rounded = np.rint(numbers) if self.whole else np.floor(numbers / DAY) * DAY
+            rounded = np.rint(numbers) if self.whole else day_of(numbers)
             strange |= (numbers != rounded) & ~absent
             numbers = rounded
         np.clip(numbers, self.low, self.high, out=numbers)

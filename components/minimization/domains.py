@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, floor
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from components.minimization.columns import numbers_of, unfit
@@ -14,6 +16,9 @@ from schemas.faults import ConfigurationError, DataError, Fault
 Kind = Literal["number", "ordered", "nominal"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY = 86_400_000_000.0
+"""Microseconds of a day."""
+
 YES_NO = ("false", "true")
 """The values of a boolean column, by name."""
 
@@ -26,6 +31,11 @@ class Domain(NamedTuple):
     high: float = 1.0
     values: tuple[str, ...] = ()
     learned: bool = False
+
+
+def day_of(moments: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the beginning of the day, in UTC, of moments in microseconds since 1970; NaN stays."""
+    return np.asarray(np.floor(np.asarray(moments, dtype=np.float64) / DAY) * DAY)
 
 
 def domain_of(column: Column, rows: pd.DataFrame | None = None) -> Domain:
@@ -58,6 +68,8 @@ def domain_of(column: Column, rows: pd.DataFrame | None = None) -> Domain:
         raise ConfigurationError(wrong)
     if column.dtype == "integer":
         low, high = float(ceil(low)), float(floor(high))
+    if column.dtype == "date":  # rows may hold times of day, and a domain of days does not
+        low, high = float(day_of(low)), float(day_of(high))
     return Domain("number", low=low, high=high, learned=learned)
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from components.minimization.attributes import BELOW, Attribute, Codes
 from components.minimization.completing import blanks, standing
-from components.minimization.domains import moment_code
-from components.minimization.partitions import DAY, Floats, Partition
+from components.minimization.domains import day_of, moment_code
+from components.minimization.partitions import Floats, Partition
 from components.minimization.wording import YES_OR_NO, choices, listed
 from schemas.dataset import NUMERIC, TEMPORAL
 from schemas.faults import DataError, Fault
@@ -112,7 +112,7 @@ def _dated(attribute: Attribute, frame: pd.DataFrame) -> tuple[pd.DataFrame, lis
     if unread := int(np.isnan(moments[:-1])[place[place >= 0]].sum()):
         return frame, [Fault(_place(attribute), f"{unread} of {len(cells)} cells are no dates or times", "ISO 8601")]
     codes = moments[place]
-    codes = np.floor(codes / DAY) * DAY if attribute.dtype == "date" else codes
+    codes = day_of(codes) if attribute.dtype == "date" else codes
     return frame.assign(**attribute.cells(np.where(np.isnan(codes), BELOW, codes), blanks(attribute, frame.index))), []
 
 

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from components.minimization.attributes import BELOW, Attribute, Codes
-
-DAY = 86_400_000_000.0
-"""Microseconds of a day."""
+from components.minimization.domains import DAY
 
 _UNITS = ("Y", "M", "D", "h", "m", "s", "us")
 """Of the calendar, from years to microseconds."""

@@ -6,7 +6,8 @@ from math import floor
 import numpy as np
 
 from components.minimization.attributes import BELOW, Attribute
-from components.minimization.partitions import DAY, Partition
+from components.minimization.domains import DAY
+from components.minimization.partitions import Partition
 
 LONG = 6
 """Most values of a group that are listed where it can be said by what it leaves, too."""

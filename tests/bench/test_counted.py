@@ -121,7 +121,9 @@ def test_a_label_covers_nothing_else(label: str, cell: str, name: str) -> None:
     assert not covers(label, cell, name)
 
 
-@pytest.mark.parametrize("text", ['"01002"', "a,01002\r\n", b"\xff=01002;", "01002", "zip 01002."])
+@pytest.mark.parametrize(
+    "text", ['"01002"', "a,01002\r\n", b"\xff=01002;", "01002", "zip 01002.", "zip.01002", r"a\n01002\r"]
+)
 def test_a_cell_is_found_wherever_it_stands_as_a_whole(text: str | bytes) -> None:
     assert standing("01002", {"one": text, "other": "1002"}) == ["one"]
 
@@ -131,5 +133,5 @@ def test_digits_inside_a_hash_or_a_time_are_no_cell(text: str) -> None:
     assert standing("01002", {"one": text}) == []
 
 
-def test_a_part_of_a_cell_is_found_where_it_ends_on_no_letter_or_digit() -> None:
-    assert standing("Patient-", {"one": "Patient-17", "other": "OnePatient-17"}) == ["one"]
+def test_a_cell_that_no_hash_can_hold_is_found_inside_words_too() -> None:
+    assert standing("Patient-", {"one": "Patient-17", "other": "OnePatient-17"}) == ["one", "other"]

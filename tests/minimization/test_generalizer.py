@@ -205,13 +205,14 @@ def test_what_stays_exact_is_not_written_anew(people_schema: DatasetSchema) -> N
     assert outside["age"].tolist() == [90]
 
 
-def test_an_exact_date_keeps_no_time_of_day() -> None:
-    option = {"name": "seen", "role": "insensitive", "dtype": "date", "min": "2024-01-01", "max": "2024-12-31"}
+@pytest.mark.parametrize("bounds", [{"min": "2024-01-01", "max": "2024-12-31"}, {}], ids=["declared", "learned"])
+def test_an_exact_date_keeps_no_time_of_day(bounds: dict[str, str]) -> None:
+    option = {"name": "seen", "role": "insensitive", "dtype": "date", **bounds}
     schema = DatasetSchema.model_validate({"name": "made", "source": None, "columns": [option]})
-    (each,) = attributes_of(schema, ["seen"])
+    rows = pd.DataFrame({"seen": pd.to_datetime(["2024-05-05 05:05", "2024-08-08 12:00", "2024-12-31 23:59"])})
+    (each,) = attributes_of(schema, ["seen"], learn_from=rows)
     made = Generalizer("made", "ranges", (Ranges(each, None, np.array([]), each.low),))
-    new = made.transform(pd.DataFrame({"seen": pd.to_datetime(["2024-05-05 05:05", "2024-12-31 23:59"])}))
-    assert new["seen"].astype(str).tolist() == ["2024-05-05", "2024-12-31"]
+    assert made.transform(rows)["seen"].astype(str).tolist() == ["2024-05-05", "2024-08-08", "2024-12-31"]
 
 
 @pytest.mark.parametrize("use", ["representatives", "ranges"])

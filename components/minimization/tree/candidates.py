@@ -9,7 +9,8 @@ from math import ceil, floor
 import numpy as np
 
 from components.minimization.attributes import BELOW, Attribute, Codes
-from components.minimization.partitions import DAY, Floats, Partition, middle, roundest
+from components.minimization.domains import DAY
+from components.minimization.partitions import Floats, Partition, middle, roundest
 from components.minimization.tree.boxes import Intervals, Sets
 from components.minimization.tree.ranks import Nodes
 from schemas.dataset import TEMPORAL
