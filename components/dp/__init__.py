@@ -1,0 +1,1 @@
+"""Differential privacy: mechanisms, exact accounting, budgets and what may be claimed."""

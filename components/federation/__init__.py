@@ -1,0 +1,1 @@
+"""Federation: sites that train together without sharing rows."""
