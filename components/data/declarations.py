@@ -114,7 +114,8 @@ class Hospitals(SourceDeclaration):
     heading: ClassVar[str] = "components.data.hospitals:header"
     name: Literal["hospitals"] = "hospitals"
     rows: int = Field(default=6000, ge=1, description="patients")
-    hospitals: int = Field(default=5, ge=1, le=12, description="hospitals, each about 0.7 times as large as the last")
+    hospitals: int = Field(default=5, ge=1, le=12, description="hospitals, at most 12")
+    size_ratio: float = Field(default=0.7, gt=0, le=1, description="size of each hospital over that of the one before")
     generator_seed: int = Field(default=7, ge=0, description="seed of the made-up rows; apart from the run's seed")
 
 

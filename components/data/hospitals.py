@@ -79,7 +79,7 @@ def read(params: Hospitals, base: Path) -> Extract:
         Unused: nothing is read.
     """
     del base
-    return extract("hospitals", generate(params.rows, params.hospitals, params.generator_seed))
+    return extract("hospitals", generate(params.rows, params.hospitals, params.generator_seed, params.size_ratio))
 
 
 def header(params: Hospitals, base: Path) -> Header:
@@ -88,14 +88,16 @@ def header(params: Hospitals, base: Path) -> Header:
     return Header(COLUMNS, params.rows)
 
 
-def generate(rows: int, hospitals: int, seed: int) -> pd.DataFrame:
+def generate(rows: int, hospitals: int, seed: int, size_ratio: float = 0.7) -> pd.DataFrame:
     """Draw `rows` made-up patients of `hospitals` made-up hospitals.
 
     Parameters
     ----------
     rows, seed : int
     hospitals : int
-        At most 12; each is about 0.7 times as large as the one before.
+        At most 12.
+    size_ratio : float
+        Size of each, on average, over that of the one before.
 
     Returns
     -------
@@ -103,7 +105,7 @@ def generate(rows: int, hospitals: int, seed: int) -> pd.DataFrame:
         Columns as in ``COLUMNS``; blanks in smoking, weight_kg and systolic.
     """
     draw = stream(seed, "generate:hospitals")
-    frame = pd.DataFrame(_people(draw, rows, hospitals) | _stays(draw, rows))
+    frame = pd.DataFrame(_people(draw, rows, size_ratio ** np.arange(hospitals)) | _stays(draw, rows))
     frame["asa_class"] = np.take(ASA, np.digitize(frame["age"] / 30 + draw.normal(0, 1, rows), [1.1, 2.2, 3.4]))
     frame["readmitted"] = _readmitted(draw, frame)
     for name, share in {"smoking": 0.05, "weight_kg": 0.04, "systolic": 0.03}.items():
@@ -111,9 +113,8 @@ def generate(rows: int, hospitals: int, seed: int) -> pd.DataFrame:
     return frame[list(COLUMNS)]
 
 
-def _people(draw: np.random.Generator, rows: int, hospitals: int) -> dict[str, object]:
-    sizes = 0.7 ** np.arange(hospitals)
-    site = draw.choice(hospitals, rows, p=sizes / sizes.sum())
+def _people(draw: np.random.Generator, rows: int, sizes: np.ndarray) -> dict[str, object]:
+    site = draw.choice(len(sizes), rows, p=sizes / sizes.sum())
     near = (site * 2 + draw.integers(0, 5, rows)) % len(ZIPS)  # most patients live around their hospital
     far = draw.integers(0, len(ZIPS), rows)
     age = np.clip(np.rint(95 - draw.gamma(2.2, 16, rows)), 18, 95).astype(np.int64)

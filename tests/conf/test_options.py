@@ -16,6 +16,7 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 NEEDS = {
     "dataset/adult": ["dataset.source.path=adult.csv"],
     "dataset/adult_six": ["dataset.source.path=adult.csv", "dataset.hierarchies=hierarchies"],
+    "dataset/cancer_file": ["model=linear", "dataset.source.path=cancer.csv"],
     "dataset/lendingclub": ["dataset.source.path=loans.csv"],
     "anonymization/pipeline": ["anonymization.steps=[{name: mondrian, columns: [age]}]"],
     "anonymization/transform": ["anonymization.path=transformation.json"],
@@ -32,13 +33,23 @@ NEEDS = {
 
 
 def options(group: str = "*") -> list[str]:
-    return sorted(path.relative_to(CONF).with_suffix("").as_posix() for path in CONF.glob(f"{group}/*.yaml"))
+    """Return what can be chosen; files that begin with _ are parts of others."""
+    files = [path for path in CONF.glob(f"{group}/*.yaml") if not path.name.startswith("_")]
+    return sorted(path.relative_to(CONF).with_suffix("").as_posix() for path in files)
 
 
 def content(option: str) -> dict[str, Any]:
     loaded = yaml.safe_load((CONF / f"{option}.yaml").read_text(encoding="utf-8"))
     assert isinstance(loaded, dict)
-    return loaded
+    parts = [
+        part
+        for part in loaded.get("defaults", [])
+        if isinstance(part, str) and part.startswith("_") and part != "_self_"
+    ]
+    if not parts:
+        return loaded
+    own = {key: value for key, value in loaded.items() if key != "defaults"}
+    return {key: value for part in parts for key, value in content(f"{Path(option).parent}/{part}").items()} | own
 
 
 @pytest.mark.parametrize("option", options())
