@@ -234,13 +234,13 @@ def _starred(table: Table, columns: Sequence[Published], gone: BoolArray) -> lis
     for column in quasi_identifiers(table):
         one = decided.get(column.name)
         cells = table.frame[column.name] if one is None else one.cells
-        labels = _as_text(cells, column, text=one is not None and one.generalised)
+        labels = as_text(cells, column, text=one is not None and one.generalised)
         labels[gone] = SUPPRESSED
         shown.append(Published(column, pd.array(labels, dtype="string"), None, generalised=True))
     return shown
 
 
-def _as_text(cells: Any, column: Column, *, text: bool) -> Any:
+def as_text(cells: Any, column: Column, *, text: bool) -> Any:
     """Return cells as an array of text, None where missing."""
     series = pd.Series(cells)
     there = series.notna().to_numpy()

@@ -9,7 +9,7 @@ from components.randomness import stream
 from schemas.faults import DataError, Fault
 
 
-def split(table: Table, seed: int, purpose: str = "split") -> Split:
+def split(table: Table, seed: int, purpose: str = "split", client: str = "") -> Split:
     """Hold out the share of rows that the schema's ``split`` asks for; with 0, all rows are train rows.
 
     The same multiset of rows in another order gives the same multiset on each side. All rows of a person (the
@@ -24,6 +24,8 @@ def split(table: Table, seed: int, purpose: str = "split") -> Split:
         The run's root seed.
     purpose : str, optional
         Name of the random stream: rows that were split before are split again by another one.
+    client : str, optional
+        The site whose rows they are: each draws from a stream of its own.
 
     Returns
     -------
@@ -39,14 +41,14 @@ def split(table: Table, seed: int, purpose: str = "split") -> Split:
     if schema.split.test == 0:
         return Split(train=table, test=Table(frame.iloc[:0], schema))
     order = canonical_order(frame)
-    unit_of_row = _units(frame, order, schema.subject_id)
+    unit_of_row = units(frame, order, schema.subject_id)
     rows_in_unit = np.bincount(unit_of_row)
     if len(rows_in_unit) < 2:
         what = "row" if schema.subject_id is None else "person"
         raise DataError(
             Fault("dataset.split", f"{len(rows_in_unit)} {what} can't be split into train and test rows", "at least 2")
         )
-    draw = stream(seed, purpose).permutation(len(rows_in_unit))
+    draw = stream(seed, purpose, client).permutation(len(rows_in_unit))
     strata = np.zeros(len(rows_in_unit), dtype=np.int64)
     if schema.split.stratify and schema.targets:
         first = np.full(len(rows_in_unit), len(frame))
@@ -57,8 +59,17 @@ def split(table: Table, seed: int, purpose: str = "split") -> Split:
     return Split(train=Table(frame[~held_out], schema), test=Table(frame[held_out], schema))
 
 
-def _units(frame: pd.DataFrame, order: np.ndarray, subject_id: str | None) -> np.ndarray:
-    """Return each row's number of what is split, row or person, from 0 in canonical order."""
+def units(frame: pd.DataFrame, order: np.ndarray, subject_id: str | None) -> np.ndarray:
+    """Return each row's number of what is never parted, row or person, from 0 in canonical order.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, shape (n, d)
+    order : ndarray of int, shape (n,)
+        See `canonical_order`.
+    subject_id : str or None
+        Column that names the person; a row without a name is a person of its own.
+    """
     position = np.empty(len(frame), dtype=np.int64)
     position[order] = np.arange(len(frame))
     if subject_id is None:

@@ -168,7 +168,7 @@ class Proof:
                 self.condemn(look.levels, number)
         np.maximum(self.bound, least, out=self.bound, where=self.live)
         self.live[...] &= not closed
-        _drop_dearer(search, self.live, self.bound, _level_sums(self.live.shape))
+        _drop_dearer(search, self.live, self.bound, level_sums(self.live.shape))
 
     def condemn(self, levels: LevelVector, number: int) -> None:
         """Rule out the nodes below one."""
@@ -185,14 +185,14 @@ def exact(search: Search, budget: Budget | None = None) -> Proof:
     shape = search.space.shape
     model = search.model
     bound = model.bounds() if isinstance(model, Separable) else np.full(shape, -np.inf)
-    order = np.argsort(bound if isinstance(model, Separable) else _level_sums(shape), axis=None, kind="stable")
-    sums = _level_sums(shape)
+    order = np.argsort(bound if isinstance(model, Separable) else level_sums(shape), axis=None, kind="stable")
+    sums = level_sums(shape)
     untried = np.full(shape, UNTRIED, dtype=np.int32)
     proof = Proof(untried, untried.copy(), bound, np.ones(shape, dtype=np.bool_))
     # One trial passes over the tuples once per dimension, choosing over the lattice about twice: keep them in balance.
     every = max(1, 2 * prod(shape) // (search.space.rows.size + 2_000))
     top = tuple(size - 1 for size in shape)  # tells at once whether any node can fit
-    for levels in chain([top], _choices(proof.live, order, every)):
+    for levels in chain([top], choices(proof.live, order, every)):
         if budget is not None and budget.spent(len(search.looks)):
             break
         _settle(search, proof, levels)
@@ -226,7 +226,7 @@ def _drop_dearer(search: Search, live: BoolArray, bound: FloatArray, sums: IntAr
         live &= (bound < lowest) | (sums <= sum(best.levels))
 
 
-def _choices(live: BoolArray, order: IntArray, every: int) -> Iterator[LevelVector]:
+def choices(live: BoolArray, order: IntArray, every: int) -> Iterator[LevelVector]:
     """Give the live nodes in the order in which to try them; those that are no longer live are passed over.
 
     What a trial settles is counted anew after `every` trials, or when a tenth of the nodes has been settled since.
@@ -255,7 +255,7 @@ def _choices(live: BoolArray, order: IntArray, every: int) -> Iterator[LevelVect
                 break
 
 
-def _level_sums(shape: tuple[int, ...]) -> IntArray:
+def level_sums(shape: tuple[int, ...]) -> IntArray:
     """Return the level sum of each node."""
     whole = np.zeros((1,) * len(shape), dtype=np.int32)
     for number, size in enumerate(shape):

@@ -1,0 +1,1 @@
+"""Partitioning: whose rows are whose."""
