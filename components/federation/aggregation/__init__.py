@@ -1,0 +1,1 @@
+"""Aggregation: from the clients' updates to the next global weights."""

@@ -1,0 +1,1 @@
+"""Drift: clients whose weights stand apart from the others', found and, if so configured, left out."""
