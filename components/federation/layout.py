@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+Number = TypeVar("Number", bound=np.generic)
 
 Weights = npt.NDArray[np.float64]
 """Flat weights, or an update of them; shape (size,)."""
@@ -42,7 +45,7 @@ class Layout:
         """How many numbers there are in all."""
         return sum(map(prod, self.shapes))
 
-    def arrays(self, flat: npt.NDArray[np.floating]) -> list[npt.NDArray[np.floating]]:
+    def arrays(self, flat: npt.NDArray[Number]) -> list[npt.NDArray[Number]]:
         """Return views of the arrays, each of shape (..., *shape) for a vector of shape (..., size)."""
         lead = flat.shape[:-1]
         return [flat[..., part].reshape(*lead, *shape) for part, shape in zip(self.slices, self.shapes, strict=True)]

@@ -102,11 +102,14 @@ class Done:
     loss : float
         Mean loss over the rows that were trained on, before each step; NaN where there were none. It is raw: it may
         not leave the client unless that is declared.
+    finite : bool
+        False where the update or the loss became no finite number: such an update is of no use to anybody.
     """
 
     update: Weights
     steps: int
     loss: float
+    finite: bool = True
 
 
 class Network(Protocol):

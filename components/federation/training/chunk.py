@@ -1,0 +1,161 @@
+"""Training of a few clients side by side: one step of each at a time, until each has taken its own number of them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from components.federation.layout import Weights
+from components.federation.training.batches import Batches, Integers, batches_of, rate_of
+from components.federation.training.optimisers import optimiser
+from components.federation.training.passes import Batch, Maker, Pass
+from components.federation.work import Done, LocalTraining, Work
+
+Floats = npt.NDArray[np.float64]
+
+AHEAD = 16384
+"""Numbers of noise that are drawn for a client at once, where one step takes fewer."""
+
+
+def train_chunk(start: Weights, works: list[Work], options: LocalTraining, make: Maker) -> list[Done]:
+    """Train clients side by side.
+
+    Parameters
+    ----------
+    start : ndarray of float64, shape (size,)
+    works : list of Work
+        All with record-level privacy or all without; those that take the most steps stand first.
+    options : LocalTraining
+    make : callable
+        Gives the gradients of the clients whose weights it takes.
+
+    Returns
+    -------
+    list of Done
+        In the order of `works`.
+    """
+    stack = Stack(works, options)
+    weights = np.tile(start, (len(works), 1))
+    gradient = np.empty_like(weights)
+    correction = _corrections(works, start.size)
+    private = Private(works, stack, options, start.size) if works[0].privacy is not None else None
+    step = optimiser(options, *weights.shape)
+    total = np.zeros(len(works))
+    with np.errstate(all="ignore"):  # a client that runs away is told by what it came to
+        for active, steps in stack.spans():
+            moved, slope = weights[:active], gradient[:active]
+            passing = make(moved, slope)
+            for at in steps:
+                batch = stack.batch(at, active)
+                losses = passing.mean(batch) if private is None else private.gradient(passing, batch, slope, at)
+                total[:active] += np.where(batch.present, losses, 0).sum(axis=1)
+                if options.weight_decay:
+                    slope += options.weight_decay * moved
+                if options.proximal:
+                    slope += options.proximal * (moved - start)
+                if correction is not None:
+                    slope += correction[:active]
+                step(moved, slope)
+        weights -= start
+        seen = stack.counts.sum(axis=0)
+        means = total / seen
+    return [
+        Done(
+            update, int(steps), float(mean), finite=bool(np.isfinite(update).all() and (np.isfinite(mean) or not rows))
+        )
+        for update, steps, mean, rows in zip(weights, stack.steps, means, seen, strict=True)
+    ]
+
+
+class Stack:
+    """Rows of several clients in one table, and which of them each step takes.
+
+    Parameters
+    ----------
+    works : list of Work
+        Those that take the most steps first.
+    options : LocalTraining
+    """
+
+    def __init__(self, works: list[Work], options: LocalTraining) -> None:
+        batches = [batches_of(work, options) for work in works]
+        self.steps = np.array([len(each.counts) for each in batches])
+        rows = [len(work.targets) for work in works]
+        nothing = np.zeros((1, works[0].features.shape[1]), dtype=np.float32)
+        self.table = np.concatenate([*(work.features for work in works), nothing])
+        self.targets = np.concatenate([*(work.targets for work in works), np.zeros(1, works[0].targets.dtype)])
+        firsts = np.cumsum([0, *rows[:-1]])
+        self.places = np.arange(max((each.rows.shape[1] for each in batches), default=0))
+        self.counts, self.rows = _side_by_side(batches, firsts, len(self.targets) - 1)
+
+    def spans(self) -> Iterator[tuple[int, range]]:
+        """Yield how many clients are still active, from the first on, and through which steps."""
+        first = 0
+        for last in np.unique(self.steps[self.steps > 0]):
+            yield int(np.count_nonzero(self.steps > first)), range(first, last)
+            first = last
+
+    def batch(self, step: int, active: int) -> Batch:
+        """Return the batches of one step."""
+        counts = self.counts[step, :active]
+        width = int(counts.max())
+        rows = self.rows[step, :active, :width]
+        features = np.take(self.table, rows, axis=0, mode="clip")  # all lie in the table: checking that takes longer
+        targets = np.take(self.targets, rows, mode="clip")
+        return Batch(features, targets, counts, self.places[:width] < counts[:, None])
+
+
+class Private:
+    """Gradients of clients with record-level privacy: clipped sums with noise, over the expected batch.
+
+    Parameters
+    ----------
+    works : list of Work
+    stack : Stack
+    options : LocalTraining
+    size : int
+        Of a gradient.
+    """
+
+    def __init__(self, works: list[Work], stack: Stack, options: LocalTraining, size: int) -> None:
+        self.privacy = [work.privacy for work in works if work.privacy is not None]
+        self.steps, self.size = stack.steps, size
+        rows = np.array([max(len(work.targets), 1) for work in works])
+        self.expected = np.array([rate_of(int(each), options) * each for each in rows])
+        self.clips = np.array([each.clip for each in self.privacy])
+        self.deviations = self.clips * [each.multiplier for each in self.privacy]
+        self.ahead = max(1, AHEAD // size)
+        self.drawn = np.empty((self.ahead, len(works), size))
+
+    def gradient(self, passing: Pass, batch: Batch, into: Floats, step: int) -> Floats:
+        """Write the noised gradients of one step; return the losses of the rows."""
+        active = len(into)
+        losses = passing.clipped(batch, self.clips[:active])
+        if step % self.ahead == 0:
+            self._draw(step, active)
+        into += self.drawn[step % self.ahead, :active]
+        into /= self.expected[:active, None]
+        return losses
+
+    def _draw(self, step: int, active: int) -> None:
+        for at, each in enumerate(self.privacy[:active]):
+            left = min(self.ahead, int(self.steps[at]) - step)
+            np.multiply(each.noise.normal((left, self.size)), self.deviations[at], out=self.drawn[:left, at])
+
+
+def _side_by_side(batches: list[Batches], firsts: Integers, nothing: int) -> tuple[Integers, Integers]:
+    """Return all batches: counts, shape (steps, clients), and places in the table, shape (steps, clients, widest)."""
+    steps, widest = (max(each.rows.shape[axis] for each in batches) for axis in (0, 1))
+    counts = np.zeros((steps, len(batches)), dtype=np.int64)
+    rows = np.full((steps, len(batches), widest), nothing)
+    for at, (each, first) in enumerate(zip(batches, firsts, strict=True)):
+        taken, width = each.rows.shape
+        counts[:taken, at] = each.counts
+        rows[:taken, at, :width] = np.where(each.rows < 0, nothing, each.rows + first)
+    return counts, rows
+
+
+def _corrections(works: list[Work], size: int) -> Floats | None:
+    if all(work.correction is None for work in works):
+        return None
+    return np.stack([np.zeros(size) if work.correction is None else work.correction for work in works])

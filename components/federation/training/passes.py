@@ -1,0 +1,67 @@
+"""What the training of a chunk asks of a network: gradients of its clients, for one batch of each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch of each client, padded to the longest.
+
+    Parameters
+    ----------
+    features : ndarray of float32, shape (clients, rows, features)
+        Zeros where there is no row.
+    targets : ndarray, shape (clients, rows)
+    counts : ndarray of int64, shape (clients,)
+        Rows of each client.
+    present : ndarray of bool, shape (clients, rows)
+        Where there is a row; a client's rows stand first.
+    """
+
+    features: npt.NDArray[np.float32]
+    targets: npt.NDArray[np.generic]
+    counts: npt.NDArray[np.int64]
+    present: npt.NDArray[np.bool_]
+
+
+class Pass(Protocol):
+    """Gradients at weights that it was made with, written into an array that it was made with.
+
+    Both are of shape (clients, size); the weights are read anew at each call.
+    """
+
+    def mean(self, batch: Batch) -> Floats:
+        """Write the gradient of each client's mean loss; return the losses of the rows, shape (clients, rows).
+
+        Every client has at least one row.
+        """
+
+    def clipped(self, batch: Batch, clips: Floats) -> Floats:
+        """Write each client's sum of its rows' gradients, each scaled down to an L2 norm of `clips`, shape (clients,).
+
+        A row whose gradient is no finite number adds nothing, so that no row ever adds more than the clip. Returns the
+        losses of the rows, shape (clients, rows).
+        """
+
+
+Maker = Callable[[Floats, Floats], Pass]
+"""Takes weights and where the gradients go, both of shape (clients, size)."""
+
+
+def factors(squares: Floats, clips: Floats, present: npt.NDArray[np.bool_]) -> Floats:
+    """Return what to scale each row's gradient by, given the squares of their norms, shape (clients, rows).
+
+    min(1, C/norm) of a row that is there (Abadi et al., arXiv 1607.00133, algorithm 1), 0 of any other and of one whose
+    norm is no finite number.
+    """
+    bounds = np.square(clips)[:, None]
+    found = np.sqrt(bounds / np.maximum(squares, bounds))
+    found[~(present & np.isfinite(squares))] = 0
+    return found
