@@ -62,7 +62,12 @@ KINDS: dict[str, dict[str, str]] = {
         "personal": "components.minimization.declarations:Personal",
     },
     "federation": {"none": "components.registry:Absent"},
-    "dp": {"none": "components.registry:Absent"},
+    "dp": {
+        "none": "components.registry:Absent",
+        "global": "components.dp.declarations:Global",
+        "personalized": "components.dp.declarations:Personalized",
+        "record": "components.dp.declarations:Record",
+    },
     "risk": {"none": "components.registry:Absent"},
 }
 

@@ -76,6 +76,14 @@ def delta(releases: Iterable[Releases], epsilon_: float) -> float:
     return sampled.delta(mu, rest, epsilon_) if rest else gaussian.delta(mu, epsilon_)
 
 
+def within(releases: Iterable[Releases], delta_: float, budget: float) -> bool:
+    """Return whether the epsilon of all releases together is at most a budget; a coarse bound answers where it can."""
+    mu, rest = split(releases)
+    if rest and sampled.epsilon(mu, rest, delta_, sampled.COARSE) <= budget:
+        return True
+    return (sampled.epsilon(mu, rest, delta_) if rest else gaussian.epsilon(mu, delta_)) <= budget
+
+
 @lru_cache(maxsize=4096)
 def multiplier_for(target: float, delta_: float, pattern: tuple[Releases, ...]) -> float:
     """Return the least noise multiplier with which a pattern of releases stays within an epsilon.

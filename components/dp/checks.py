@@ -1,0 +1,134 @@
+"""What configuration alone decides about differential privacy. Light on purpose."""
+
+from collections.abc import Iterator
+
+from components.dp.conditions import NO_GUARANTEE, Setting, withdrawn_by_combination
+from components.dp.declarations import Adaptive, ByEpsilon, ByTiers, Global, Personalized, Privacy, Record
+from components.dp.sensitivity import Mechanism
+from schemas.faults import Fault
+
+
+def mechanism_of(privacy: Privacy) -> Mechanism:
+    """Return where a declaration adds its noise."""
+    if isinstance(privacy, Record):
+        return "record"
+    if isinstance(privacy, Global):
+        return "server" if privacy.noise_from == "server" else "distributed"
+    return "local"
+
+
+def faults(privacy: Privacy, clients: int | None = None) -> Iterator[Fault]:
+    """Yield what is wrong with a declaration by itself.
+
+    Parameters
+    ----------
+    privacy : Privacy
+        Of any kind.
+    clients : int, optional
+        How many there are, where that is known.
+    """
+    yield from _strength(privacy)
+    yield from _tiers(privacy)
+    if isinstance(privacy, Personalized) and privacy.paper:
+        yield from _paper(privacy)
+    if isinstance(privacy, Global):
+        yield from _cohort(privacy, clients)
+
+
+def combination_faults(privacy: Privacy, setting: Setting) -> Iterator[Fault]:
+    """Yield what takes the epsilon away and was not asked to be reported instead.
+
+    Parameters
+    ----------
+    privacy : Privacy
+    setting : Setting
+        What the rest of the configuration makes of it.
+    """
+    explicit = isinstance(privacy, Personalized) and privacy.paper
+    if privacy.unproven == "report" or explicit:
+        return
+    for reason in withdrawn_by_combination(setting):
+        yield Fault(
+            place=f"dp ({privacy.name})",
+            problem=f"no epsilon holds: {reason}",
+            allowed="settings whose guarantee is proved",
+            remedy=f"change that setting, or set dp.unproven=report to go on with '{NO_GUARANTEE}'",
+        )
+
+
+def _strength(privacy: Privacy) -> Iterator[Fault]:
+    how = getattr(privacy, "personalise", None)
+    given = [name for name in ("multiplier", "target_epsilon") if getattr(privacy, name) is not None]
+    if isinstance(how, ByTiers | ByEpsilon):
+        for name in given:
+            yield Fault(
+                f"dp.{name}", f"personalise={how.name} says it by client", "null", f"set dp.{name}=null, or personalise"
+            )
+    elif len(given) != 1:
+        yield Fault(
+            place="dp.multiplier",
+            problem="multiplier and target_epsilon are both given" if given else "how much noise is wanted isn't said",
+            allowed="one of dp.multiplier and dp.target_epsilon",
+            remedy="set the other one to null" if given else "set dp.target_epsilon, such as 3",
+        )
+    targets = [("dp.target_epsilon", privacy.target_epsilon)]
+    if isinstance(how, ByEpsilon):
+        targets += [("dp.personalise.default", how.default)]
+        targets += [(f"dp.personalise.clients.{client}", target) for client, target in how.clients.items()]
+    if isinstance(how, ByTiers):
+        targets += [
+            (f"dp.personalise.tiers.{number}.target_epsilon", tier.target_epsilon)
+            for number, tier in enumerate(how.tiers)
+        ]
+    for place, target in targets:
+        if privacy.budget is not None and target is not None and target > privacy.budget:
+            yield Fault(place, "it is beyond the budget", f"at most {privacy.budget:g}", "lower it, or raise dp.budget")
+
+
+def _tiers(privacy: Privacy) -> Iterator[Fault]:
+    how = getattr(privacy, "personalise", None)
+    if not isinstance(how, ByTiers):
+        return
+    place = "dp.personalise.tiers"
+    bounds = [tier.up_to for tier in how.tiers]
+    if bounds != sorted(set(bounds)):
+        yield Fault(f"{place}", "bands don't follow each other", "each up_to above the one before", "sort them")
+    if bounds[-1] != 1:
+        yield Fault(f"{place}.{len(bounds) - 1}.up_to", "risks above it have no band", "1", "add a band up to 1")
+    for number, tier in enumerate(how.tiers):
+        if (tier.multiplier is None) == (tier.target_epsilon is None):
+            yield Fault(
+                f"{place}.{number}",
+                "a band has one of multiplier and target_epsilon",
+                remedy="set one of them and leave the other out",
+            )
+
+
+def _paper(privacy: Personalized) -> Iterator[Fault]:
+    impossible = {
+        "target_epsilon": privacy.target_epsilon is not None,
+        "budget": privacy.budget is not None,
+        "clipping": isinstance(privacy.clipping, Adaptive),
+        "personalise": isinstance(privacy.personalise, ByEpsilon)
+        or (
+            isinstance(privacy.personalise, ByTiers) and any(tier.target_epsilon for tier in privacy.personalise.tiers)
+        ),
+    }
+    for name in (name for name, given in impossible.items() if given):
+        yield Fault(
+            place=f"dp.{name}",
+            problem="paper mode clips nothing, so that it has no epsilon",
+            allowed="a multiplier alone",
+            remedy="set dp.paper=false, or leave this out",
+        )
+
+
+def _cohort(privacy: Global, clients: int | None) -> Iterator[Fault]:
+    smallest = privacy.smallest_cohort
+    if smallest is not None and clients is not None and smallest > clients:
+        yield Fault("dp.smallest_cohort", "there are fewer clients", f"at most {clients}", "lower it")
+
+
+def small_enough(delta: float, rows: int) -> bool:
+    """Return whether a delta is below one over the rows: a larger one allows to publish a row as it is."""
+    return delta * rows < 1

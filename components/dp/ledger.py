@@ -1,0 +1,118 @@
+"""Rows of the ledger: what a client released under its guarantee, and what it showed beside it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from components.dp.accountant import Accountant, Entry
+from components.dp.accounting import epsilon
+from components.dp.conditions import NO_GUARANTEE
+from components.dp.declarations import Relation
+from components.dp.personalising import Basis
+from components.dp.releases import Releases, merged
+from components.dp.sensitivity import UNITS, Mechanism, strengths
+from schemas.ledger import LedgerRow
+
+UNCOVERED: dict[str, str] = {
+    "drift scores": "computed from messages; shown to all sites",
+    "losses": "raw, of the client's rows",
+    "metrics": "raw, of the client's rows",
+    "row counts": "exact",
+    "levels": "generalisation levels that the client's table asked for",
+    "risks": "ARIREC of the client's released table",
+    "multipliers": "computed from risks, so that the noise tells them",
+    "bands": "the noise tells into which band of risk the client fell",
+    "updates": "without noise",
+    "participation": "which rounds the client took part in",
+}
+"""What else may cross, and what it tells. None of it is under an epsilon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What all rows of one client share.
+
+    Parameters
+    ----------
+    mechanism : {"server", "distributed", "local", "record"}
+    relation : {"zero_out", "replace_table", "add_remove_record", "replace_record"}
+    basis : {"policy", "data-derived"}
+    cohort : int
+        Clients whose shares make up distributed noise.
+    reasons : tuple of str
+        Why no epsilon holds (see `components.dp.conditions.withdrawn`).
+    """
+
+    mechanism: Mechanism
+    relation: Relation
+    basis: Basis
+    cohort: int = 1
+    reasons: tuple[str, ...] = ()
+
+
+def covered_rows(account: Accountant, terms: Terms) -> list[LedgerRow]:
+    """Return one row for every kind and strength of release, and one for all of them together.
+
+    Parameters
+    ----------
+    account : Accountant
+    terms : Terms
+
+    Returns
+    -------
+    list of LedgerRow
+        Empty where nothing was released. Where the claim is withdrawn, rows have no epsilon and are not covered.
+    """
+    groups: dict[tuple[str, Releases], list[Entry]] = {}
+    for each in account.entries:
+        for kind in merged([each.releases]):
+            one = Releases(kind.multiplier, kind.rate, 1, kind.units)
+            groups.setdefault((each.kind, one), []).append(each)
+    rows = [_row(kind, found, account, terms) for (kind, _), found in groups.items()]
+    return [*rows, _row("all", account.entries, account, terms)] if rows else []
+
+
+def _row(kind: str, entries: list[Entry], account: Accountant, terms: Terms) -> LedgerRow:
+    releases = merged(each.releases for each in entries)
+    one = releases[0] if len(releases) == 1 else None
+    found = None if terms.reasons else epsilon(releases, account.delta, check=True)
+    clips = sorted({each.clip for each in entries})
+    notes = [f"{NO_GUARANTEE}: {'; '.join(terms.reasons)}"] if terms.reasons else []
+    if len(clips) > 1 and kind != "all":
+        notes.append(f"clips from {clips[0]:.5g} to {clips[-1]:.5g}")
+    against = [party for party, strength in strengths(terms.mechanism, terms.cohort).items() if strength]
+    return LedgerRow(
+        client=account.client,
+        kind=kind,
+        rounds=spans(each.round_number for each in entries),
+        mechanism=terms.mechanism,
+        unit=UNITS[terms.relation],
+        relation=terms.relation,
+        clip=None if kind == "all" else entries[-1].clip,
+        sensitivity=one.units if one else None,
+        multiplier=one.multiplier if one else None,
+        rate=one.rate if one else None,
+        steps=sum(each.times for each in releases),
+        epsilon=found.value if found else None,
+        epsilon_rdp=found.check if found else None,
+        delta=account.delta if found else None,
+        basis=terms.basis,
+        holds_against="" if terms.reasons else ", ".join(against),
+        covered=not terms.reasons,
+        note=". ".join(notes),
+    )
+
+
+def uncovered_row(client: str, kind: str, rounds: Iterable[int] = ()) -> LedgerRow:
+    """Return a row for what crossed beside the guarantee: `kind` is a key of `UNCOVERED`."""
+    return LedgerRow(client=client, kind=kind, rounds=spans(rounds), covered=False, note=UNCOVERED[kind])
+
+
+def spans(rounds: Iterable[int]) -> str:
+    """Return rounds as text: ``1-4,6``."""
+    known = sorted(set(rounds))
+    if not known:
+        return ""
+    starts = [known[0], *(after for before, after in pairwise(known) if after - before > 1)]
+    ends = [*(before for before, after in pairwise(known) if after - before > 1), known[-1]]
+    return ",".join(str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
