@@ -67,8 +67,8 @@ class Client:
         The run's root seed.
     control : ControlVariate, optional
         SCAFFOLD's, of this client.
-    tells_rows, tells_loss, tells_noise : bool
-        Whether the server is told how many rows there are, the loss of every round, and how strong its noise is.
+    tells_loss, tells_noise : bool
+        Whether the server is told the loss of every round, and how strong the client's noise is.
     attack : AnyAttack, optional
         What it is to do to its update, in simulations.
     """
@@ -79,7 +79,6 @@ class Client:
     guard: Guard
     seed: int
     control: ControlVariate | None = None
-    tells_rows: bool = False
     tells_loss: bool = False
     tells_noise: bool = False
     attack: AnyAttack | None = None
@@ -119,8 +118,6 @@ class Client:
             after = self.control.after(control, said["update"], done.steps, learning_rate)
             said["control change"] = after.value - self.control.value
             self.control = after
-        if self.tells_rows:
-            said["rows"] = len(self)
         if self.tells_loss:
             said["loss"] = done.loss if done.finite else None
         if self.tells_noise and self.guard.deviation:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,10 @@ from components.data.table import Table
 from components.federation.declarations import Local
 from components.federation.layout import Weights
 from components.federation.training import Dense, Looped, Stacked
-from components.federation.training.losses import Loss
 from components.federation.training.modules import ModuleNetwork, put_into
 from components.federation.work import Engine
 from components.models.declarations import Linear, Logistic, Mlp, TorchModule
 from components.models.encoded_model import EncodedModel
-from components.models.outputs import Outputs
 from components.models.saved import Fitted
 from components.models.target import Scale, Target
 from components.models.torch_engine import Network as Trained
@@ -27,6 +26,10 @@ from components.models.torch_modules import READY, registered
 from components.randomness import derived_seed
 from schemas.dataset import DatasetSchema
 from schemas.declaration import Declaration
+
+if TYPE_CHECKING:
+    from components.federation.training.losses import Loss
+    from components.models.outputs import Outputs
 
 FEDERATED = (Linear, Logistic, Mlp, TorchModule)
 """Models whose weights can be averaged."""

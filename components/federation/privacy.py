@@ -1,21 +1,33 @@
 """Differential privacy of a federation, from its declaration: who gets which noise, and what may be said of it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import inf, sqrt
 
 from components.dp.accountant import Accountant
 from components.dp.accounting import multiplier_for
 from components.dp.checks import mechanism_of
-from components.dp.claims import Setting
-from components.dp.declarations import Adaptive, Global, Personalized, Privacy, Record
+from components.dp.conditions import Setting
+from components.dp.declarations import (
+    Adaptive,
+    ByMax,
+    ByMean,
+    ByMinMax,
+    ByShift,
+    Global,
+    Personalized,
+    Privacy,
+    Record,
+    Relation,
+)
 from components.dp.noise import Noise
 from components.dp.personalising import Assigned, everyone_alike, personalised
 from components.dp.releases import Releases
 from components.dp.schedule import per_record, per_update
 from components.dp.sensitivity import UNITS, sensitivity
+from components.federation.aggregation.declarations import Mean
 from components.federation.client import Guard
-from components.federation.declarations import Federation
+from components.federation.declarations import Federation, Scaffold
 from components.federation.guards import Clips, Open, Records, ServerNoise, Unclipped, Updates, accumulated
 from components.federation.rounds import Schedule
 from components.federation.work import PerRecord
@@ -50,31 +62,72 @@ def setting_of(privacy: Privacy, federation: Federation, *, learned_encoder: boo
     and early stops look at messages as they arrive: with noise where clients add their own.
     """
     rule, drift, stop = federation.aggregation.rule, federation.drift, federation.early_stop
-    mechanism = mechanism_of(privacy)
-    weights = getattr(rule, "weights", "equal")
-    divisor = getattr(rule, "divisor", None) or "expected"
+    acts = drift is not None and drift.action != "report"
+    mean = rule if isinstance(rule, Mean) else Mean()
     return Setting(
-        mechanism,
-        clipped=not getattr(privacy, "paper", False),
+        mechanism_of(privacy),
+        clipped=not (isinstance(privacy, Personalized) and privacy.paper),
         seeded=privacy.noise_seed is not None,
         learned_encoder=learned_encoder,
-        drift=drift is not None and drift.action != "report",
-        robust=rule.name != "mean",
-        weights=weights,
-        stops_on_metrics=stop is not None,
-        scaffold=federation.name == "scaffold",
-        sees="raw" if stop is not None and stop.monitor == "loss" else "noised",
-        divisor=divisor,
+        drift="noised" if acts else "none",
+        robust="none" if isinstance(rule, Mean) else "noised",
+        scaffold="noised" if isinstance(federation, Scaffold) else "none",
+        weights=mean.weights,
+        stops_on_raw=stop is not None and stop.monitor == "loss",
+        divisor=mean.divisor or "expected",
     )
 
 
-def assignments(privacy: Privacy, risks: Mapping[str, float], clients: Sequence[str]) -> dict[str, Assigned]:
-    """Return what each client's noise is to be; risks are looked at where the declaration personalises by them."""
+def assigned_to(
+    privacy: Privacy, rows: Mapping[str, int], risks: Mapping[str, float], schedule: Schedule
+) -> dict[str, Assigned]:
+    """Return each client's noise multiplier, and whether it is policy or follows from data.
+
+    A target epsilon is calibrated to what the client will release in all rounds. Where multipliers follow risks, it is
+    the epsilon that nobody exceeds: the least multiplier to personalise with is taken that gives every client, by its
+    own share of it, no more.
+
+    Parameters
+    ----------
+    privacy : Privacy
+    rows : mapping of str to int
+        Train rows of each client, above 0.
+    risks : mapping of str to float
+        ARIREC of what each client released; looked at where the declaration personalises by it.
+    schedule : Schedule
+    """
     how = getattr(privacy, "personalise", None)
+    clients = list(rows)
+
+    def calibrated(client: str, target: float) -> float:
+        released = pattern(privacy, rows[client], schedule)
+        return multiplier_for(target, privacy.delta, released) if released else inf
+
+    target = privacy.target_epsilon
+    if isinstance(how, ByMax | ByMean | ByMinMax | ByShift) and target is not None:
+        needed = {client: calibrated(client, target) for client in clients}
+        return _shared_out(how, needed, {client: risks.get(client, 0.0) for client in clients})
     if how is None:
-        return everyone_alike(list(clients), privacy.multiplier, privacy.target_epsilon)
-    known = {client: risks.get(client, 0.0) for client in clients}
-    return personalised(how, known, privacy.multiplier)
+        found = everyone_alike(clients, privacy.multiplier, target)
+    else:
+        found = personalised(how, {client: risks.get(client, 0.0) for client in clients}, privacy.multiplier)
+    return {
+        client: each
+        if each.multiplier is not None or each.target_epsilon is None
+        else replace(each, multiplier=calibrated(client, each.target_epsilon))
+        for client, each in found.items()
+    }
+
+
+def _shared_out(
+    how: ByMax | ByMean | ByMinMax | ByShift, needed: Mapping[str, float], risks: Mapping[str, float]
+) -> dict[str, Assigned]:
+    """Return multipliers in the ratios that `how` asks for, none of which is below what is needed."""
+    ratios = {client: each.multiplier or 0.0 for client, each in personalised(how, risks, 1.0).items()}
+    shared = max((needed[client] / ratio for client, ratio in ratios.items() if ratio > 0), default=0.0)
+    return {
+        client: Assigned(max(shared * ratio, needed[client]), None, "data-derived") for client, ratio in ratios.items()
+    }
 
 
 def pattern(privacy: Privacy, rows: int, schedule: Schedule) -> tuple[Releases, ...]:
@@ -85,24 +138,12 @@ def pattern(privacy: Privacy, rows: int, schedule: Schedule) -> tuple[Releases, 
     return per_update(schedule.rounds, _units(privacy), _vote_noise(privacy))
 
 
-def multipliers(
-    privacy: Privacy, assigned: Mapping[str, Assigned], rows: Mapping[str, int], schedule: Schedule
-) -> dict[str, float]:
-    """Return each client's noise multiplier, calibrated where a target epsilon is given."""
-    found = {}
-    for client, each in assigned.items():
-        released = pattern(privacy, rows[client], schedule)
-        if each.multiplier is not None:
-            found[client] = each.multiplier
-        elif released and each.target_epsilon is not None:
-            found[client] = multiplier_for(each.target_epsilon, privacy.delta, released)
-        else:  # nothing is released
-            found[client] = inf
-    return found
-
-
 def guarded(
-    privacy: Privacy | None, federation: Federation, schedule: Schedule, rows: Mapping[str, int], risks: Mapping[str, float]
+    privacy: Privacy | None,
+    federation: Federation,
+    schedule: Schedule,
+    rows: Mapping[str, int],
+    risks: Mapping[str, float],
 ) -> Guarded:
     """Return the guards of all clients.
 
@@ -118,8 +159,8 @@ def guarded(
     """
     if privacy is None:
         return Guarded({client: Open() for client in rows})
-    assigned = assignments(privacy, risks, list(rows))
-    found = multipliers(privacy, assigned, rows, schedule)
+    assigned = assigned_to(privacy, rows, risks, schedule)
+    found = {client: each.multiplier or 0.0 for client, each in assigned.items()}
     noise = Noise.from_entropy() if privacy.noise_seed is None else Noise.from_seed(privacy.noise_seed)
     accounts = {client: Accountant(client, privacy.delta, privacy.budget) for client in rows}
     if isinstance(privacy, Record):
@@ -157,7 +198,12 @@ def _of_updates(
     share = {"server": 0.0, "distributed": 1 / sqrt(cohort), "local": 1.0}[mechanism]
     guards = {
         client: Updates(
-            account, partial.multipliers[client], _units(privacy), share * partial.multipliers[client], noise, vote_noise
+            account,
+            partial.multipliers[client],
+            _units(privacy),
+            share * partial.multipliers[client],
+            noise,
+            vote_noise,
         )
         for client, account in accounts.items()
     }
@@ -169,7 +215,7 @@ def _of_updates(
 
 
 def _units(privacy: Privacy) -> float:
-    relation = getattr(privacy, "relation", "replace_table")
+    relation: Relation = getattr(privacy, "relation", "replace_table")
     return sensitivity(UNITS[relation], relation, mechanism_of(privacy))
 
 

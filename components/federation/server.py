@@ -56,8 +56,6 @@ class Server:
     shares : mapping of str to float
         Public weight of every client as a share of what a round expects.
     drift : Drift, optional
-    by_rows : bool
-        Clients weigh as many rows as they tell, and `shares` are not looked at.
     fixed_divisor : bool
         Whoever does not come counts as an update of 0.
     averaging : Averaging, optional
@@ -72,7 +70,6 @@ class Server:
     aggregation: Aggregation
     shares: Mapping[str, float]
     drift: Drift | None = None
-    by_rows: bool = False
     fixed_divisor: bool = False
     averaging: Averaging | None = None
     control: Weights | None = None
@@ -94,7 +91,7 @@ class Server:
         refused = sorted(set(told) - set(came))
         updates = every[fine]
         checked = self._checked(came, updates, told)
-        step = self._stepped(came, updates, told, checked)
+        step = self._stepped(came, updates, checked)
         self.weights = step.weights
         if self.control is not None and not step.stayed:
             self._follow([told[client]["control change"] for client in came])
@@ -109,14 +106,8 @@ class Server:
         self.streaks = dict(checked.streaks)
         return checked
 
-    def _stepped(
-        self, came: Sequence[str], updates: Weights, told: Mapping[str, Mapping[str, Any]], checked: Checked | None
-    ) -> Step:
-        weights = np.array(
-            [told[each]["rows"] if self.by_rows else self.shares[each] for each in came], dtype=np.float64
-        )
-        if self.by_rows:
-            weights /= weights.sum() or 1.0
+    def _stepped(self, came: Sequence[str], updates: Weights, checked: Checked | None) -> Step:
+        weights = np.array([self.shares[each] for each in came], dtype=np.float64)
         factors = None if checked is None else checked.factors
         if self.averaging is None or not came:
             return aggregate(

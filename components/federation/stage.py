@@ -1,0 +1,190 @@
+"""One federation from end to end: clients and server are made, train, and what came of it is told."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from components.data.table import Table
+from components.dp.declarations import Privacy
+from components.federation.aggregation.declarations import Mean
+from components.federation.aggregation.weights import client_weights
+from components.federation.attacks.declarations import AnyAttack
+from components.federation.attacks.simulate import attacked_classes, attacked_numbers
+from components.federation.client import Client
+from components.federation.control import ControlVariate
+from components.federation.declarations import Federation, FedProx, Scaffold
+from components.federation.messages import Wire
+from components.federation.model import INITIAL, Space, engine_of, model_of, network_of
+from components.federation.privacy import Guarded, guarded
+from components.federation.rounds import Schedule, Training
+from components.federation.server import Server
+from components.federation.work import LocalTraining
+from components.models.encoded_model import EncodedModel
+from components.randomness import derived_seed
+from schemas.declaration import Declaration
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """What sites bring to a federation.
+
+    Parameters
+    ----------
+    tables : mapping of str to Table
+        By client, the rows that it trains on, as the model sees them. Clients without rows don't take part.
+    risks : mapping of str to float
+        ARIREC of what each client released, where it released anything.
+    generalised : tuple of str
+        Columns that are known as a release has them.
+    """
+
+    tables: Mapping[str, Table]
+    risks: Mapping[str, float]
+    generalised: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Train rows of the clients that have any."""
+        return {name: len(table.frame) for name, table in self.tables.items() if len(table.frame)}
+
+
+@dataclass(frozen=True, slots=True)
+class Federated:
+    """A federation that is over.
+
+    Parameters
+    ----------
+    model : EncodedModel
+    training : Training
+    guarded : Guarded
+    ended : str
+        Why training ended.
+    """
+
+    model: EncodedModel
+    training: Training
+    guarded: Guarded
+    ended: str
+
+
+def federate(  # noqa: PLR0913  # each is another part of the run
+    params: Federation,
+    privacy: Privacy | None,
+    model: Declaration,
+    sites: Sites,
+    seed: int,
+    *,
+    wire: Wire | None = None,
+    after_round: Callable[[Training], None] = lambda _: None,
+) -> Federated:
+    """Train a model together.
+
+    Parameters
+    ----------
+    params : Federation
+    privacy : Privacy or None
+    model : Declaration
+        One of `components.federation.model.FEDERATED`.
+    sites : Sites
+    seed : int
+        The run's root seed.
+    wire : Wire, optional
+        That the sites have used already.
+    after_round : callable, optional
+        See `Training.run`.
+
+    Raises
+    ------
+    ConfigurationError
+        The schema leaves open what rows would have to decide, or the module can't be trained so.
+    DataError
+        Rows don't fit the schema; a risk that noise follows isn't known.
+    """
+    rows = sites.rows
+    schema = next(iter(sites.tables.values())).schema
+    space = Space.of(schema)
+    network = network_of(model, space)
+    schedule = Schedule(params.rounds, params.participation, local_training(params), seed, params.early_stop)
+    guards = guarded(privacy, params, schedule, rows, sites.risks)
+    clients = [_client(name, sites.tables[name], params, space, guards, seed) for name in rows]
+    if isinstance(params, Scaffold):
+        for client in clients:
+            client.control = ControlVariate.zero(network.layout.size)
+    wire = wire or Wire()
+    server = Server(
+        network.layout,
+        network.initial(derived_seed(seed, INITIAL)),
+        params.aggregation,
+        _shares(params, rows, wire),
+        params.drift,
+        fixed_divisor=_divides_by_expected(params, privacy),
+        averaging=guards.averaging,
+        control=np.zeros(network.layout.size) if isinstance(params, Scaffold) else None,
+    )
+    engine = engine_of(network, params.engine.backend, params.engine.chunk)
+    training = Training(network, clients, server, engine, wire, schedule, guards.clips)
+    ended = training.run(after_round)
+    notes = [f"trained by {params.name} at {len(rows)} clients in {len(training.rounds)} rounds: {ended}"]
+    made = model_of(
+        network,
+        training.server.weights,
+        space,
+        model,
+        params.local,
+        seed,
+        notes=notes,
+        generalised=sites.generalised,
+    )
+    return Federated(made, training, guards, ended)
+
+
+def local_training(params: Federation) -> LocalTraining:
+    """Return how clients train in a round."""
+    proximal = params.mu if isinstance(params, FedProx) else 0.0
+    return LocalTraining(**params.local.model_dump(), proximal=proximal)
+
+
+def _shares(params: Federation, rows: Mapping[str, int], wire: Wire) -> dict[str, float]:
+    """Return every client's weight as a share of what a round expects; rows are told where they weigh."""
+    rule = params.aggregation.rule
+    if not isinstance(rule, Mean):
+        return dict.fromkeys(rows, 1.0)
+    known = dict.fromkeys(rows, 1)
+    if rule.weights == "rows":
+        known = {client: wire.to_server(0, client, "rows", count) for client, count in rows.items()}
+    return {client: weight / params.participation for client, weight in client_weights(rule, known).items()}
+
+
+def _divides_by_expected(params: Federation, privacy: Privacy | None) -> bool:
+    rule = params.aggregation.rule
+    divisor = rule.divisor if isinstance(rule, Mean) else None
+    return (privacy is not None) if divisor is None else divisor == "expected"
+
+
+def _client(name: str, table: Table, params: Federation, space: Space, guards: Guarded, seed: int) -> Client:
+    features, targets = space.rows(table)
+    attack = next((each for each in params.attacks if name in each.clients), None)
+    if attack is not None:
+        targets = _attacked(attack, targets, space)
+    stop = params.early_stop
+    return Client(
+        name,
+        features,
+        targets,
+        guards.guards[name],
+        seed,
+        tells_loss=stop is not None and stop.monitor == "loss",
+        tells_noise=params.drift is not None and params.drift.noise_correction,
+        attack=attack,
+    )
+
+
+def _attacked(attack: AnyAttack, targets: npt.NDArray[np.generic], space: Space) -> npt.NDArray[np.generic]:
+    """Return the targets that an attacker trains on."""
+    if space.target.classes:
+        return attacked_classes(attack, np.asarray(targets, dtype=np.int64), len(space.target.classes))
+    column = space.schema.column(space.target.column)
+    ends = space.scale.standardised(np.array([column.min, column.max], dtype=np.float64))
+    return attacked_numbers(attack, np.asarray(targets, dtype=np.float32), float(ends[0]), float(ends[1]))
