@@ -61,7 +61,12 @@ KINDS: dict[str, dict[str, str]] = {
         "greedy": "components.minimization.declarations:Greedy",
         "personal": "components.minimization.declarations:Personal",
     },
-    "federation": {"none": "components.registry:Absent"},
+    "federation": {
+        "none": "components.registry:Absent",
+        "fedavg": "components.federation.declarations:FedAvg",
+        "fedprox": "components.federation.declarations:FedProx",
+        "scaffold": "components.federation.declarations:Scaffold",
+    },
     "dp": {
         "none": "components.registry:Absent",
         "global": "components.dp.declarations:Global",

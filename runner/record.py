@@ -26,6 +26,8 @@ WITH_SECRETS = (
     "protection",
     "anonymization",
     "minimization",
+    "differential_privacy",
+    "federation",
     "warnings",
     "limits",
 )

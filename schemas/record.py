@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from schemas.base import Contract
 from schemas.generalizations import Collect, Verdict
 from schemas.protection import Protection
-from schemas.tables import Metric
+from schemas.tables import Metric, Real
 
 SCHEMA_VERSION = 1
 
@@ -221,6 +221,90 @@ class Minimization(Contract):
     collected: list[CollectedColumn]
 
 
+class ClientPrivacy(Contract):
+    """What one client's messages cost it, and what is claimed of them."""
+
+    client: str
+    multiplier: Real = Field(description="standard deviation of the noise over the clip")
+    basis: Literal["policy", "data-derived"] = Field(description="where the multiplier came from")
+    rate: float = Field(description="of its Poisson batches; 1 where there are none")
+    steps: Count = Field(description="noised releases in all")
+    participations: Count = Field(description="rounds that it took part in")
+    spent: Count | None = Field(default=None, description="first round that its budget did not allow")
+    epsilon: Real | None = Field(description="against an outsider; null where no epsilon holds")
+    epsilon_rdp: Real | None = Field(default=None, description="the same by Renyi DP, a looser check")
+    against: dict[str, Real] = Field(default={}, description="epsilon against outsider, other client and server")
+    statement: str = Field(description="what is claimed, with all its conditions")
+
+
+class DifferentialPrivacy(Contract):
+    """The noise that stands between the clients' rows and everybody else."""
+
+    mechanism: str = Field(description="where the noise is added: server, distributed, local or record")
+    parameters: Facts
+    unit: str = Field(description="what is protected: client or record")
+    relation: str = Field(description="what two neighbouring inputs differ in")
+    sensitivity: float = Field(description="in clips")
+    scheme: str = Field(description="how rows come into batches, or clients into rounds")
+    delta: float
+    accountant: str = Field(description="how epsilon is computed, with the version of what computes it")
+    random_source: str
+    reasons: list[str] = Field(default=[], description="why no epsilon holds; empty where it does")
+    worst_epsilon: Real | None = Field(description="of an arbitrary person who is at one client")
+    clients: list[ClientPrivacy]
+    not_covered: list[str] = Field(default=[], description="what else crossed, and no epsilon is about")
+
+
+class FederatedClient(Contract):
+    """One site."""
+
+    name: str
+    train: Count
+    test: Count
+    took_part: bool
+    why_not: str | None = Field(default=None, description="null where it took part")
+    own_levels: dict[str, int] = Field(default={}, description="levels that lose least at this site alone")
+    own_loss: float | None = None
+    suppressed: Count | None = None
+    loss: float | None = Field(default=None, description="of what it publishes")
+    k: Count | None = None
+    arirec: float | None = Field(default=None, description="mean over classes of one over their size")
+    flagged: Count = Field(default=0, description="rounds in which it stood apart")
+    excluded: Count = Field(default=0, description="rounds that it was left out of for that")
+    refused: Count = Field(default=0, description="rounds in which its update was no finite vector")
+
+
+class FederatedRound(Contract):
+    """One round."""
+
+    number: Count
+    asked: Count = Field(description="clients whose turn it was")
+    came: Count = Field(description="clients whose update was looked at")
+    excluded: list[str] = Field(default=[], description="clients left out for drift")
+    refused: list[str] = Field(default=[], description="clients whose update was no finite vector")
+    spent: list[str] = Field(default=[], description="clients whose budget allows no more")
+    clip: float | None = Field(default=None, description="of updates")
+    change: float = Field(description="L2 norm of what the global weights changed by")
+    loss: float | None = Field(default=None, description="mean training loss, where clients tell it")
+    stayed: str = Field(default="", description="why the weights stayed as they were")
+
+
+class Federation(Contract):
+    """How sites trained together."""
+
+    method: str
+    parameters: Facts
+    partition: str = Field(description="how rows came to clients")
+    partition_sha256: Digest = Field(description="of the client of each row")
+    harmonised: Facts = Field(default={}, description="how the common levels were found")
+    levels: dict[str, int] = Field(default={}, description="that all sites publish on")
+    clients: list[FederatedClient]
+    rounds: list[FederatedRound] = Field(default=[])
+    ended: str = Field(default="", description="why training ended")
+    attacks: list[str] = Field(default=[], description="simulated attackers")
+    messages: dict[str, Count] = Field(default={}, description="how many messages of each kind crossed")
+
+
 class Stage(Contract):
     """One stage that was begun."""
 
@@ -285,6 +369,8 @@ class Record(Contract):
     flow: Flow | None = Field(default=None, description="10 · rows and columns in and out")
     anonymization: Anonymization | None = Field(default=None, description="11 · how the release was made")
     minimization: Minimization | None = Field(default=None, description="11 · what is collected of a person")
+    differential_privacy: DifferentialPrivacy | None = Field(default=None, description="12 · noise, and what it costs")
+    federation: Federation | None = Field(default=None, description="13 · how sites trained together")
     stages: list[Stage] = Field(default=[], description="14 · stages in their order")
     validation: list[Validation] = Field(default=[], description="15 · checks, without values")
     metrics: list[Metric] = Field(default=[], description="16 · figures; the rows of metrics.csv")

@@ -157,7 +157,7 @@ class Training:
     def _broadcast(self, number: int) -> tuple[Weights, Weights | None, float | None]:
         """Send what clients need for a round, and return it as they read it."""
         control, clip = self.server.control, None if self.clips is None else self.clips.norm
-        start = self.wire.to_clients(number, "weights", self.server.weights)
+        start = self.wire.to_clients(number, "global weights", self.server.weights)
         if control is not None:
             control = self.wire.to_clients(number, "control", control)
         if clip is not None:

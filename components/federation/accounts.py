@@ -1,0 +1,102 @@
+"""What a federation's messages cost each client, what is claimed of them, and the ledger of all that crossed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from components.dp.accountant import Accountant
+from components.dp.checks import mechanism_of
+from components.dp.claims import Claim
+from components.dp.conditions import Setting, withdrawn
+from components.dp.declarations import Personalized, Privacy, Relation
+from components.dp.ledger import Terms, covered_rows, spans
+from components.dp.sensitivity import strengths
+from components.federation.messages import KINDS, SERVER, Crossing
+from components.federation.stage import Federated
+from schemas.ledger import LedgerRow
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """Claims of all clients.
+
+    Parameters
+    ----------
+    claims : mapping of str to Claim
+        Empty without privacy.
+    reasons : tuple of str
+        Why no epsilon holds.
+    ledger : list of LedgerRow
+    """
+
+    claims: Mapping[str, Claim]
+    reasons: tuple[str, ...]
+    ledger: list[LedgerRow]
+
+
+def accounts(done: Federated, privacy: Privacy | None, setting: Setting | None) -> Accounts:
+    """Settle the accounts of a federation.
+
+    Parameters
+    ----------
+    done : Federated
+    privacy : Privacy or None
+    setting : Setting or None
+        See `components.federation.privacy.setting_of`.
+    """
+    crossings = done.training.wire.crossings
+    if privacy is None or setting is None:
+        return Accounts({}, (), [*_uncovered(crossings, with_updates=True)])
+    reasons = withdrawn(setting)
+    mechanism = mechanism_of(privacy)
+    relation: Relation = getattr(privacy, "relation", "replace_table")
+    cohort = getattr(privacy, "smallest_cohort", None) or len(done.training.clients)
+    claims, rows = {}, []
+    for client in done.training.clients:
+        basis = done.guarded.assigned[client.name].basis
+        account = client.guard.account or Accountant(client.name, privacy.delta)
+        terms = Terms(mechanism, relation, basis, cohort, reasons)
+        rows += covered_rows(account, terms)
+        claims[client.name] = _claim(done, account, terms)
+    paper = isinstance(privacy, Personalized) and privacy.paper
+    return Accounts(claims, reasons, [*rows, *_uncovered(crossings, with_updates=paper)])
+
+
+def _claim(done: Federated, account: Accountant, terms: Terms) -> Claim:
+    last = account.entries[-1] if account.entries else None
+    told = dict.fromkeys(each.kind for each in done.training.wire.crossings if each.sender == account.client)
+    return Claim(
+        client=account.client,
+        mechanism=terms.mechanism,
+        relation=terms.relation,
+        rounds=len(done.training.rounds),
+        participations=account.participations,
+        clip=last.clip if last else 0.0,
+        multiplier=done.guarded.multipliers[account.client],
+        rate=last.releases.rate if last else 1.0,
+        steps=sum(each.times for each in account.releases),
+        epsilons={
+            party: account.epsilon(strength=strength, check=party == "outsider")
+            for party, strength in strengths(terms.mechanism, terms.cohort).items()
+        },
+        basis=terms.basis,
+        covered=tuple(KINDS[kind].about for kind in told if KINDS[kind].cover == "noised"),
+        not_covered=tuple(KINDS[kind].about for kind in told if KINDS[kind].cover == "declared"),
+        reasons=terms.reasons,
+    )
+
+
+def _uncovered(crossings: Iterable[Crossing], *, with_updates: bool) -> Iterable[LedgerRow]:
+    """Yield one row for each kind of message by which a client tells of its rows under no guarantee."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for each in crossings:
+        cover = KINDS[each.kind].cover
+        if each.sender != SERVER and (cover == "declared" or (with_updates and cover == "noised")):
+            found.setdefault((each.sender, each.kind), []).append(each.round_number)
+    for (client, kind), rounds in found.items():
+        yield LedgerRow(
+            client=client,
+            kind=kind,
+            rounds=spans(each for each in rounds if each),
+            covered=False,
+            note=KINDS[kind].about,
+        )
