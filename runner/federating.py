@@ -1,6 +1,7 @@
 """The stages of a federation: who is a site, what all publish, how they train, and what of that is written down."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
@@ -9,9 +10,10 @@ import pandas as pd
 
 from components.anonymization import Given, Release, measure
 from components.data import Split, Table
-from components.dp.claims import sentence, worst
 from components.dp.checks import mechanism_of
-from components.dp.declarations import Privacy
+from components.dp.claims import WEAK, Claim, sentence, shown, worst
+from components.dp.conditions import NO_GUARANTEE
+from components.dp.declarations import Privacy, Relation
 from components.dp.sensitivity import UNITS, sensitivity
 from components.federation.accounts import Accounts, accounts
 from components.federation.drift.picture import picture
@@ -19,15 +21,16 @@ from components.federation.drift.table import table as drift_table
 from components.federation.harmonising.method import harmonise
 from components.federation.harmonising.outcome import Harmonisation
 from components.federation.messages import KINDS, Wire
-from components.federation.partitioning.declarations import ByColumn
 from components.federation.partitioning.partition import Partition, partition
 from components.federation.privacy import setting_of
+from components.federation.server import Closed
 from components.federation.sites import Site, sites
 from components.federation.stage import Federated, Sites, federate
-from components.models import Model
+from runner import canonical
 from runner.job import Job
 from runner.modelling import save
 from schemas.ledger import LEDGER_COLUMNS
+from schemas.record import ClientPrivacy, FederatedClient, FederatedRound
 from schemas.tables import Metric
 
 ABSENT = "none"
@@ -61,17 +64,14 @@ def partners(job: Job, table: Table) -> Partners:
     """Give every site its rows, which it checks and splits itself."""
     found = partition(job.config.federation.clients, table, job.config.seed)
     made = sites(table, found, job.config.seed)
-    job.record.note(warnings=[text for site in made for text in site.warnings])
+    job.record.note(warnings=[*found.warnings, *(text for site in made for text in site.warnings)])
     return Partners(made, found, Wire())
 
 
 def harmonised(job: Job, some: Partners, given: Given) -> tuple[Release, Harmonisation]:
     """Let sites anonymise their rows on levels that all agree on; return what they publish together."""
-    clients = job.config.federation.clients
-    column = ""
-    if isinstance(clients, ByColumn):
-        column = clients.column or job.config.dataset.client or ""
-    found = harmonise(job.config.federation.harmonising, job.config.anonymization, some.sites, given, column)
+    how, method = job.config.federation.harmonising, job.config.anonymization
+    found = harmonise(how, method, some.sites, given, some.partition.column)
     for each in found.told:
         some.wire.to_server(0, each.site, each.kind, each.content)
     if found.levels is not None:
@@ -113,7 +113,9 @@ def federation(job: Job, some: Partners, found: Harmonisation | None) -> Federat
     with job.stage("federation") as note:
         bring = _bring(some, found)
         done = federate(config.federation, privacy, config.model, bring, config.seed, wire=some.wire)
-        setting = None if privacy is None else setting_of(privacy, config.federation, learned_encoder=config.encoder.learn)
+        setting = (
+            None if privacy is None else setting_of(privacy, config.federation, learned_encoder=config.encoder.learn)
+        )
         settled = accounts(done, privacy, setting)
         raw = found is None and (privacy is None or bool(settled.reasons))
         files = save(job, done.model, raw=raw)
@@ -121,11 +123,11 @@ def federation(job: Job, some: Partners, found: Harmonisation | None) -> Federat
         job.record.note(
             federation=_section(job, some, found, done),
             differential_privacy=None if privacy is None else _privacy_section(privacy, done, settled),
-            warnings=_warnings(privacy, settled),
+            warnings=_warnings(some, settled),
         )
         job.measured(_metrics(done, settled))
         note.facts = {"rounds": len(done.training.rounds), "clients": len(done.training.clients)}
-        note.outputs = {path.name: _digest(path) for path in files}
+        note.outputs = {path.name: canonical.digest_file(path) for path in files}
     return done
 
 
@@ -149,3 +151,180 @@ def _bring(some: Partners, found: Harmonisation | None) -> Sites:
             if len(site.train.frame)
         }
     return Sites(tables, risks)
+
+
+def _write(job: Job, done: Federated, settled: Accounts) -> None:
+    """Write the ledger, the rounds, the messages, and what the drift check found."""
+    rounds = [each.model_dump() for each in _rounds(done)]
+    crossings = pd.DataFrame([asdict(each) for each in done.training.wire.crossings])
+    about = {kind: KINDS[kind].cover for kind in KINDS}
+    tables = {
+        "ledger.csv": pd.DataFrame([row.model_dump() for row in settled.ledger], columns=list(LEDGER_COLUMNS)),
+        "federation/rounds.csv": pd.DataFrame(rounds, columns=list(FederatedRound.model_fields)),
+        "federation/messages.csv": crossings.assign(cover=crossings["kind"].map(about)),
+    }
+    checked = [(each.number, each.closed.checked) for each in done.training.rounds if each.closed.checked is not None]
+    if checked:
+        tables["federation/drift.csv"] = drift_table(checked)
+        path = job.record.path("federation/drift.svg")
+        path.write_text(picture(tables["federation/drift.csv"]), encoding="utf-8")
+        job.record.output(path, release="internal")
+    for name, table in tables.items():
+        path = job.record.path(name)
+        table.to_csv(path, index=False, lineterminator="\n")
+        job.record.output(path, release="internal", rows=len(table))
+
+
+def _rounds(done: Federated) -> list[FederatedRound]:
+    return [
+        FederatedRound(
+            number=each.number,
+            asked=len(each.cohort),
+            came=len(each.closed.came),
+            excluded=_excluded(each.closed),
+            refused=list(each.closed.refused),
+            spent=list(each.spent),
+            clip=each.clip,
+            change=each.change,
+            loss=each.loss,
+            stayed=each.closed.step.stayed,
+        )
+        for each in done.training.rounds
+    ]
+
+
+def _excluded(closed: Closed) -> list[str]:
+    checked = closed.checked
+    return [] if checked is None else [name for name, out in zip(checked.clients, checked.excluded, strict=True) if out]
+
+
+def _flagged(closed: Closed) -> list[str]:
+    checked = closed.checked
+    return [] if checked is None else [name for name, out in zip(checked.clients, checked.flagged, strict=True) if out]
+
+
+def _section(job: Job, some: Partners, found: Harmonisation | None, done: Federated) -> dict[str, Any]:
+    """Return field 13 of the record."""
+    params = job.config.federation
+    closed = [each.closed for each in done.training.rounds]
+    counts = Counter(each.kind for each in done.training.wire.crossings)
+    return {
+        "method": params.name,
+        "parameters": params.model_dump(),
+        "partition": params.clients.name,
+        "partition_sha256": some.partition.digest,
+        "harmonised": {} if found is None else found.facts,
+        "levels": {} if found is None or found.levels is None else dict(found.levels),
+        "clients": [_client(site, found, done, closed).model_dump() for site in some.sites],
+        "rounds": [each.model_dump() for each in _rounds(done)],
+        "ended": done.ended,
+        "attacks": [f"{attack.name} at {', '.join(attack.clients)}" for attack in params.attacks],
+        "messages": dict(sorted(counts.items())),
+    }
+
+
+def _client(site: Site, found: Harmonisation | None, done: Federated, closed: Sequence[Closed]) -> FederatedClient:
+    trains = {client.name for client in done.training.clients}
+    part = None if found is None else next((each for each in found.sites if each.site.name == site.name), None)
+    why_not = None
+    if site.name not in trains:
+        why_not = "it has no train rows" if not len(site.train.frame) else "it can't reach the criteria"
+    facts: dict[str, Any] = {}
+    if part is not None:
+        after = part.release.after
+        facts = {
+            "own_levels": dict(part.own),
+            "own_loss": part.own_loss,
+            "suppressed": part.release.suppressed,
+            "loss": part.loss,
+            "k": after.k,
+            "arirec": after.risk.arirec,
+        }
+    return FederatedClient(
+        name=site.name,
+        train=len(site.train.frame),
+        test=len(site.test.frame),
+        took_part=site.name in trains,
+        why_not=why_not,
+        flagged=sum(site.name in _flagged(each) for each in closed),
+        excluded=sum(site.name in _excluded(each) for each in closed),
+        refused=sum(site.name in each.refused for each in closed),
+        **facts,
+    )
+
+
+def _privacy_section(privacy: Privacy, done: Federated, settled: Accounts) -> dict[str, Any]:
+    """Return field 12 of the record."""
+    mechanism = mechanism_of(privacy)
+    relation: Relation = getattr(privacy, "relation", "replace_table")
+    holds = not settled.reasons
+    sampled = any(claim.rate < 1 for claim in settled.claims.values())
+    by = "privacy loss distribution of Poisson batches" if sampled else "exact composition of Gaussians"
+    return {
+        "mechanism": mechanism,
+        "parameters": privacy.model_dump(),
+        "unit": UNITS[relation],
+        "relation": relation,
+        "sensitivity": sensitivity(UNITS[relation], relation, mechanism),
+        "scheme": "Poisson batches" if mechanism == "record" else "every client that a round asks",
+        "delta": privacy.delta,
+        "accountant": f"{by} (dp-accounting {version('dp-accounting')})",
+        "random_source": "seeded" if privacy.noise_seed is not None else "operating system, by AES-256-CTR",
+        "reasons": list(settled.reasons),
+        "worst_epsilon": worst([claim.epsilons["outsider"] for claim in settled.claims.values()]) if holds else None,
+        "clients": [_cost(name, claim, done, holds=holds).model_dump() for name, claim in settled.claims.items()],
+        "not_covered": sorted({row.note for row in settled.ledger if not row.covered}),
+    }
+
+
+def _cost(name: str, claim: Claim, done: Federated, *, holds: bool) -> ClientPrivacy:
+    outside = claim.epsilons["outsider"]
+    return ClientPrivacy(
+        client=name,
+        multiplier=claim.multiplier,
+        basis=claim.basis,
+        rate=claim.rate,
+        steps=claim.steps,
+        participations=claim.participations,
+        spent=next((each.number for each in done.training.rounds if name in each.spent), None),
+        epsilon=outside.value if holds else None,
+        epsilon_rdp=outside.check if holds else None,
+        against={party: each.value for party, each in claim.epsilons.items()} if holds else {},
+        statement=sentence(claim),
+    )
+
+
+def _warnings(some: Partners, settled: Accounts) -> list[str]:
+    found = []
+    if settled.reasons:
+        found.append(f"{NO_GUARANTEE}: {'; '.join(settled.reasons)}")
+    elif settled.claims:
+        most = worst([claim.epsilons["outsider"] for claim in settled.claims.values()])
+        if most > WEAK:
+            found.append(f"epsilon is {shown(most)} at the worst client: above {WEAK:g} it is weak")
+    if some.partition.shared_persons and settled.claims:
+        found.append(
+            f"{some.partition.shared_persons} persons have rows at several clients: what they lose there adds up"
+        )
+    return found
+
+
+def _metrics(done: Federated, settled: Accounts) -> list[Metric]:
+    rounds = done.training.rounds
+    excluded = {name for each in rounds for name in _excluded(each.closed)}
+    found = [
+        Metric(stage="federation", metric="rounds", value=len(rounds)),
+        Metric(stage="federation", metric="clients", value=len(done.training.clients)),
+        Metric(stage="federation", metric="excluded_clients", value=len(excluded)),
+    ]
+    if settled.reasons or not settled.claims:
+        return found
+    for name, claim in settled.claims.items():
+        scope, outside = f"client:{name}", claim.epsilons["outsider"]
+        found += [
+            Metric(stage="dp", metric="epsilon", scope=scope, value=outside.value),
+            Metric(stage="dp", metric="delta", scope=scope, value=outside.delta),
+            Metric(stage="dp", metric="noise_multiplier", scope=scope, value=claim.multiplier),
+        ]
+    every = [claim.epsilons["outsider"] for claim in settled.claims.values()]
+    return [*found, Metric(stage="dp", metric="epsilon", scope="worst", value=worst(every))]

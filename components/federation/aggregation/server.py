@@ -125,9 +125,9 @@ def why_it_stays(rule: Rule, came: int, left: int) -> str:
         Clients that came, and those of them that nothing leaves out.
     """
     if not left:
-        return "no client came" if not came else f"all {came} clients were left out"
+        return "every client was left out" if came else "no client came"
     needed = least_clients(rule)
-    return f"{left} clients are left, and {rule.name} needs {needed}" if left < needed else ""
+    return f"{rule.name} needs {needed} clients, and {left} of those that came are left" if left < needed else ""
 
 
 def least_clients(rule: Rule) -> int:

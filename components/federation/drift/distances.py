@@ -75,7 +75,7 @@ def energies(sets: FloatArray, noise: FloatArray | None = None) -> FloatArray:
     -------
     ndarray, shape (clients, clients)
     """
-    centred = sets - np.median(sets, axis=0)
+    centred = sets - np.median(sets, axis=0) if len(sets) else sets
     product = centred @ centred.T
     own = np.diagonal(product)
     apart: FloatArray = np.maximum(own[:, None] + own - (product + product.T), 0.0)
