@@ -19,7 +19,7 @@ from components.federation.partitioning.partition import partition
 from components.federation.sites import sites
 from schemas.dataset import DatasetSchema
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FILE = ROOT.parent / "shared" / "data" / "global_cancer_patients_2015_2024.csv"
 ARIREC = {
     "Australia": 0.04350,
