@@ -160,15 +160,22 @@ def utility_metrics(scope: str, model: Model, parts: Split) -> tuple[list[Metric
     warnings : list of str
         What could not be measured, and why.
     """
-    metrics, warnings = [], []
     sides: tuple[tuple[Literal["train", "test"], Table], ...] = (("train", parts.train), ("test", parts.test))
-    for name, rows in sides:
-        for figure in utility(model, rows):
-            facts = {each.name: getattr(figure, each.name) for each in fields(figure) if each.name != "note"}
-            metrics.append(Metric(stage="model", scope=scope, split=name, **facts))
-            if figure.note:
-                about = f" for {figure.column}" if figure.column else ""
-                warnings.append(f"{figure.metric} of {scope}{about} on {name} rows: {figure.note}")
+    found = [side_metrics(scope, model, rows, name) for name, rows in sides]
+    return [each for metrics, _ in found for each in metrics], [text for _, warnings in found for text in warnings]
+
+
+def side_metrics(
+    scope: str, model: Model, rows: Table, side: Literal["train", "test"]
+) -> tuple[list[Metric], list[str]]:
+    """Measure a model on the rows of one side, at least one (see `utility_metrics`)."""
+    metrics, warnings = [], []
+    for figure in utility(model, rows):
+        facts = {each.name: getattr(figure, each.name) for each in fields(figure) if each.name != "note"}
+        metrics.append(Metric(stage="model", scope=scope, split=side, **facts))
+        if figure.note:
+            about = f" for {figure.column}" if figure.column else ""
+            warnings.append(f"{figure.metric} of {scope}{about} on {side} rows: {figure.note}")
     return metrics, warnings
 
 

@@ -26,7 +26,9 @@ from components.federation.privacy import setting_of
 from components.federation.server import Closed
 from components.federation.sites import Site, sites
 from components.federation.stage import Federated, Sites, federate
+from components.models import Model
 from runner import canonical
+from runner.facts import side_metrics
 from runner.job import Job
 from runner.modelling import save
 from schemas.ledger import LEDGER_COLUMNS
@@ -328,3 +330,13 @@ def _metrics(done: Federated, settled: Accounts) -> list[Metric]:
         ]
     every = [claim.epsilons["outsider"] for claim in settled.claims.values()]
     return [*found, Metric(stage="dp", metric="epsilon", scope="worst", value=worst(every))]
+
+
+def at_sites(model: Model, some: Partners, release: Release | None) -> list[Metric]:
+    """Measure a model on the test rows of each site."""
+    found = []
+    for site in some.sites:
+        if len(site.test.frame):
+            test = site.test if release is None or release.seen is None else release.seen(site.test)
+            found += side_metrics(f"client:{site.name}", model, test, "test")[0]
+    return found

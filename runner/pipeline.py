@@ -15,6 +15,7 @@ from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.population import refuse_strangers
 from components.brought import component_code
 from components.data import Reading, Split, Table, header, read, split
+from components.federation.harmonising.outcome import Harmonisation
 from components.minimization.asking import Asked
 from components.minimization.declarations import STREAMS as MINIMIZATION_STREAMS
 from components.minimization.minimise import Outcome, model_of
@@ -23,6 +24,7 @@ from components.randomness import derived_seed
 from components.registry import load
 from runner import canonical
 from runner.aims import Skipped, passed_over
+from runner.alone import alone
 from runner.asked import asked_line
 from runner.compose import Composed
 from runner.exposure import exposure
@@ -40,6 +42,7 @@ from runner.facts import (
     unfit_sections,
     utility_metrics,
 )
+from runner.federating import Partners, at_sites, federation, harmonised, partners
 from runner.folder import Workspace
 from runner.given import read_given
 from runner.job import Job
@@ -56,7 +59,7 @@ from schemas.faults import DataError
 from schemas.run_config import RunConfig
 from schemas.table import validate
 
-STAGES = ("dataset", "split", "model", "anonymization", "retraining", "minimization", "federation", "assessment")
+STAGES = ("dataset", "split", "model", "anonymization", "retraining", "federation", "minimization", "assessment")
 STREAMS = ("split", "model", "model-order", "anonymization")
 
 
@@ -131,13 +134,15 @@ def _told_where(workspace: Workspace) -> Iterator[None]:
 
 def _flow(job: Job) -> list[str]:
     reading, given = _dataset(job)
-    parts, aim = _split(job, reading.table, given)
-    original = _model(job, parts.train)
-    release = _anonymization(job, parts.train, original, given)
-    retrained = _retraining(job, release, original)
-    outcome = minimization(job, aim, _kept(job, original, retrained, release))
-    job.skip("federation", f"federation={job.config.federation.name}")
-    _assessment(job, parts, release, {"original": original, "anonymized": retrained}, outcome)
+    parts, some, aim = _split(job, reading.table, given)
+    original = _model(job, parts.train, keep=some is None)
+    release, agreed = _anonymization(job, parts.train, some, original, given)
+    retrained = _retraining(job, release, original, keep=some is None)
+    together = _federation(job, some, agreed)
+    outcome = minimization(job, aim, _kept(job, original, retrained, together, release))
+    _assessment(
+        job, parts, release, {"original": original, "anonymized": retrained, "federated": together}, outcome, some
+    )
     if release is not None:
         job.record.note(flow=rows_and_columns(reading, parts, release))
     return summary(
@@ -190,26 +195,32 @@ def _dataset(job: Job) -> tuple[Reading, Given]:
     return reading, given
 
 
-def _split(job: Job, table: Table, given: Given) -> tuple[Split, Goal | Skipped]:
+def _split(job: Job, table: Table, given: Given) -> tuple[Split, Partners | None, Goal | Skipped]:
     """Part train from test rows, and refuse what can't be reached on either before any work is done.
 
-    The test rows are parted once more for minimisation: returned is its goal, or why there is none.
+    In a federation each site does so with its own rows. The test rows are parted once more for minimisation: returned
+    is its goal, or why there is none.
     """
     with job.stage("split") as note:
         note.inputs = {"table": table_digest(table)}
-        parts = split(table, job.config.seed)
+        some = None if alone(job.config) else partners(job, table)
+        parts = split(table, job.config.seed) if some is None else some.parts
         note.facts = {"train": len(parts.train.frame), "test": len(parts.test.frame)}
         note.outputs = {"train": table_digest(parts.train), "test": table_digest(parts.test)}
         if given.population is not None:
             refuse_strangers(parts.train, given.population)
-        if precheck := getattr(job.config.anonymization, "precheck", ""):
+        precheck = getattr(job.config.anonymization, "precheck", "")
+        if precheck and some is None:
             load(precheck)(job.config.anonymization, parts.train, given)
         aim = goal(job.config, parts)
-    return parts, aim
+    return parts, some, aim
 
 
-def _model(job: Job, train: Table) -> Model | None:
-    """Fit the model on the raw train rows: the original that anonymisation follows and retraining is held against."""
+def _model(job: Job, train: Table, *, keep: bool) -> Model | None:
+    """Fit the model on the raw train rows: the original that anonymisation follows and retraining is held against.
+
+    Of a federation it is a yardstick that nobody could have: no model of rows that lie in several places.
+    """
     if job.config.model.name == "none":
         job.skip("model", "model=none")
         return None
@@ -217,24 +228,24 @@ def _model(job: Job, train: Table) -> Model | None:
         model = fitted(job, train)
         note.inputs = {"train": table_digest(train)}
         note.outputs = {"predictions": predicted(model, train)[1]}
-        if job.config.anonymization.name == "none" or not model.trains:
+        if keep and (job.config.anonymization.name == "none" or not model.trains):
             save(job, model, raw=model.trains)
     return model
 
 
-def _anonymization(job: Job, train: Table, original: Model | None, given: Given) -> Release | None:
-    """Anonymise the train rows, write them, and measure what was written."""
+def _anonymization(
+    job: Job, train: Table, some: Partners | None, original: Model | None, given: Given
+) -> tuple[Release | None, Harmonisation | None]:
+    """Anonymise the train rows, write them, and measure what was written; in a federation each site does its own."""
     config = job.config
     if config.anonymization.name == "none":
         job.skip("anonymization", "anonymization=none")
         if config.dataset.quasi_identifiers:
             job.measured(privacy_metrics(measure(train.frame, train.schema), "before"))
-        return None
+        return None, None
     with job.stage("anonymization") as note:
         note.inputs = {"train": table_digest(train)}
-        predictions = None if original is None else predicted(original, train)[0]
-        anonymise = load(config.anonymization.component)
-        release: Release = anonymise(config.anonymization, train, replace(given, predictions=predictions))
+        release, agreed = _released(job, train, some, original, given)
         refuse_identifiers(release, train, getattr(config.anonymization, "identifiers", {}))
         checks = validate(release.table.frame, release.table.schema, what="release")
         written = write_table(release.table, job.record.path)
@@ -264,7 +275,17 @@ def _anonymization(job: Job, train: Table, original: Model | None, given: Given)
         )
         figures = [*privacy_metrics(release.before, "before"), *privacy_metrics(after, "after")]
         job.measured([*figures, *exposed.metrics, *quality_metrics(release)])
-    return release
+    return release, agreed
+
+
+def _released(
+    job: Job, train: Table, some: Partners | None, original: Model | None, given: Given
+) -> tuple[Release, Harmonisation | None]:
+    if some is not None:
+        return harmonised(job, some, given)
+    predictions = None if original is None else predicted(original, train)[0]
+    anonymise = load(job.config.anonymization.component)
+    return anonymise(job.config.anonymization, train, replace(given, predictions=predictions)), None
 
 
 def _write_how(job: Job, release: Release, train: Table) -> None:
@@ -287,8 +308,8 @@ def _write_how(job: Job, release: Release, train: Table) -> None:
         job.record.output(path, release="releasable")
 
 
-def _retraining(job: Job, release: Release | None, original: Model | None) -> Model | None:
-    """Fit the same model anew, on released rows alone; it is the model that the run keeps."""
+def _retraining(job: Job, release: Release | None, original: Model | None, *, keep: bool) -> Model | None:
+    """Fit the same model anew, on released rows alone; it is the model that the run keeps, unless sites train one."""
     if release is None or original is None:
         job.skip("retraining", "no release to train on" if release is None else "model=none")
         return None
@@ -298,21 +319,41 @@ def _retraining(job: Job, release: Release | None, original: Model | None) -> Mo
     with job.stage("retraining") as note:
         model = fitted(job, release.training, None if release.seen is None else release.training.schema)
         note.inputs = {"training": table_digest(release.training)}
+        if not keep:
+            note.outputs = {"predictions": predicted(model, release.training)[1]}
+            return model
         home = job.record.path("model/model.json").parent
         files = {path.relative_to(home).as_posix(): path for path in save(job, model, raw=False)}
         note.outputs = {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     return model
 
 
-def _kept(job: Job, original: Model | None, retrained: Model | None, release: Release | None) -> Asked | None:
+def _federation(job: Job, some: Partners | None, agreed: Harmonisation | None) -> Model | None:
+    """Let the sites train together; the model that comes of it is the one that the run keeps."""
+    if some is None:
+        job.skip("federation", alone(job.config))
+        return None
+    return federation(job, some, agreed).model
+
+
+def _kept(
+    job: Job, original: Model | None, retrained: Model | None, together: Model | None, release: Release | None
+) -> Asked | None:
     """Return the model that the run keeps, with the way that raw rows come to it."""
+    if together is not None:
+        return Asked(together, job.config.dataset, None if release is None else release.seen)
     if retrained is not None and release is not None:
         return Asked(retrained, job.config.dataset, release.seen)
     return None if original is None else Asked(original, job.config.dataset)
 
 
 def _assessment(
-    job: Job, parts: Split, release: Release | None, models: dict[str, Model | None], outcome: Outcome | None
+    job: Job,
+    parts: Split,
+    release: Release | None,
+    models: dict[str, Model | None],
+    outcome: Outcome | None,
+    some: Partners | None,
 ) -> None:
     """Measure every model, and the two reference lines, on the same rows; each sees them as it was taught to.
 
@@ -329,11 +370,12 @@ def _assessment(
         told = {"minimized": None if outcome is None else model_of(outcome)}
         for scope, model in {**references, **models, **told}.items():
             if model is not None:
-                metrics, warnings = utility_metrics(
-                    scope, model, _seen(parts, release) if scope == "anonymized" else parts
-                )
+                rows = _seen(parts, release) if scope in {"anonymized", "federated"} else parts
+                metrics, warnings = utility_metrics(scope, model, rows)
                 job.measured(metrics)
                 job.record.note(warnings=warnings)
+        if some is not None and models["federated"] is not None:
+            job.measured(at_sites(models["federated"], some, release))
 
 
 def _seen(parts: Split, release: Release | None) -> Split:

@@ -1,0 +1,32 @@
+"""Why a run federates nothing, as far as its configuration tells."""
+
+from typing import Any
+
+from components.federation.partitioning.declarations import ByColumn
+
+ABSENT = "none"
+AVERAGED = ("linear", "logistic", "mlp", "torch")
+"""Models whose weights can be averaged."""
+HARMONISED = ("none", "lattice")
+"""Methods of anonymisation that sites can harmonise, or do without."""
+
+
+def alone(config: Any) -> str:
+    """Return why a configuration federates nothing; empty where it does.
+
+    The federation that ships as the default is passed over where the rest of a configuration has no use for it; one
+    that somebody chose is refused by a rule before.
+    """
+    federation = config.federation
+    if federation.name == ABSENT:
+        return f"federation={ABSENT}"
+    if config.model.name not in AVERAGED:
+        return f"model={config.model.name} has no weights that could be averaged"
+    if config.anonymization.name not in HARMONISED:
+        return f"anonymization={config.anonymization.name} has no levels that could be harmonised"
+    clients = federation.clients
+    if isinstance(clients, ByColumn) and (clients.column or config.dataset.client) is None:
+        return "no column names the clients"
+    if len(config.dataset.targets) > 1:
+        return "there are several targets"
+    return ""
