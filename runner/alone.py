@@ -10,6 +10,13 @@ AVERAGED = ("linear", "logistic", "mlp", "torch")
 HARMONISED = ("none", "lattice")
 """Methods of anonymisation that sites can harmonise, or do without."""
 
+REMEDIES = {
+    "model": f"a model whose weights can be averaged: {', '.join(AVERAGED)}",
+    "anonymization": "anonymization=lattice, whose levels sites can harmonise, or none",
+    "no column names the clients": "federation.clients.column, dataset.client, or another way to clients, such as iid",
+}
+"""What is allowed, by the beginning of the reason."""
+
 
 def alone(config: Any) -> str:
     """Return why a configuration federates nothing; empty where it does.

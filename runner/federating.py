@@ -22,8 +22,8 @@ from components.federation.harmonising.method import harmonise
 from components.federation.harmonising.outcome import Harmonisation
 from components.federation.messages import KINDS, Wire
 from components.federation.partitioning.partition import Partition, partition
-from components.federation.privacy import setting_of
 from components.federation.server import Closed
+from components.federation.setting import setting_of
 from components.federation.sites import Site, sites
 from components.federation.stage import Federated, Sites, federate
 from components.models import Model

@@ -8,6 +8,8 @@ from components.anonymization.pipeline import rules as step_rules
 from components.anonymization.search_rules import search_faults
 from components.minimization.rules import column_faults
 from runner import criteria_rules
+from runner.alone import REMEDIES, alone
+from runner.federation_rules import federation_faults
 from runner.provenance import Layer, origin
 from runner.suggest import did_you_mean, nearest
 from runner.tree import Resolved, get, holds
@@ -294,6 +296,37 @@ def privacy_noise_meets_no_learned_encoder(facts: Facts) -> Iterator[Fault]:
         )
 
 
+def federation_has_a_use(facts: Facts) -> Iterator[Fault]:
+    """Ask that a federation that somebody chose can be; the default is passed over where it can't."""
+    why = alone(facts.run)
+    if not why or facts.run.federation.name == ABSENT:
+        return
+    for section in ("federation", "dp"):
+        if section in facts.chosen and getattr(facts.run, section).name != ABSENT:
+            yield Fault(
+                f"{section}.name",
+                f"sites can't train together: {why}",
+                REMEDIES.get(why.partition("=")[0], "a model and a method that sites can share"),
+                f"change that, or choose {section}=none",
+            )
+
+
+def noise_has_a_federation(facts: Facts) -> Iterator[Fault]:
+    """Ask for a federation where somebody chose noise: it stands between its clients and the others."""
+    if facts.run.federation.name == ABSENT and facts.run.dp.name != ABSENT and "dp" in facts.chosen:
+        yield Fault(
+            "dp.name",
+            f"the noise of dp={facts.run.dp.name} is that of clients in training, and there is no federation",
+            remedy="choose a federation, such as federation=fedavg, or dp=none",
+        )
+
+
+def federation_is_sound(facts: Facts) -> Iterator[Fault]:
+    """Ask for what a federation's parts need of each other, and for an epsilon that holds."""
+    if not alone(facts.run):
+        yield from federation_faults(facts.run)
+
+
 RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (columns_have_roles, frozenset({"dataset"})),
     (columns_exist, frozenset({"dataset"})),
@@ -315,6 +348,9 @@ RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (searches_fit_the_columns, frozenset({"dataset", "anonymization"})),
     (k_is_given_once, frozenset({"anonymization"})),
     (privacy_noise_meets_no_learned_encoder, frozenset({"encoder", "dp"})),
+    (federation_has_a_use, frozenset({"dataset", "model", "anonymization", "federation", "dp"})),
+    (noise_has_a_federation, frozenset({"federation", "dp"})),
+    (federation_is_sound, frozenset({"dataset", "model", "anonymization", "federation", "dp", "encoder"})),
 )
 """Every rule with the sections that it looks at."""
 

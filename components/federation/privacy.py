@@ -7,7 +7,6 @@ from math import inf, sqrt
 from components.dp.accountant import Accountant
 from components.dp.accounting import multiplier_for
 from components.dp.checks import mechanism_of
-from components.dp.conditions import Setting
 from components.dp.declarations import (
     Adaptive,
     ByMax,
@@ -25,9 +24,8 @@ from components.dp.personalising import Assigned, everyone_alike, personalised
 from components.dp.releases import Releases
 from components.dp.schedule import per_record, per_update
 from components.dp.sensitivity import UNITS, sensitivity
-from components.federation.aggregation.declarations import Mean
 from components.federation.client import Guard
-from components.federation.declarations import Federation, Scaffold
+from components.federation.declarations import Federation
 from components.federation.guards import Clips, Open, Records, ServerNoise, Unclipped, Updates, accumulated
 from components.federation.rounds import Schedule
 from components.federation.work import PerRecord
@@ -53,29 +51,6 @@ class Guarded:
     multipliers: Mapping[str, float] = field(default_factory=dict)
     clips: Clips | None = None
     averaging: ServerNoise | None = None
-
-
-def setting_of(privacy: Privacy, federation: Federation, *, learned_encoder: bool = False) -> Setting:
-    """Return what decides whether an epsilon holds.
-
-    Control variates follow from what clients release (`components.federation.control`), and drift, robust aggregation
-    and early stops look at messages as they arrive: with noise where clients add their own.
-    """
-    rule, drift, stop = federation.aggregation.rule, federation.drift, federation.early_stop
-    acts = drift is not None and drift.action != "report"
-    mean = rule if isinstance(rule, Mean) else Mean()
-    return Setting(
-        mechanism_of(privacy),
-        clipped=not (isinstance(privacy, Personalized) and privacy.paper),
-        seeded=privacy.noise_seed is not None,
-        learned_encoder=learned_encoder,
-        drift="noised" if acts else "none",
-        robust="none" if isinstance(rule, Mean) else "noised",
-        scaffold="noised" if isinstance(federation, Scaffold) else "none",
-        weights=mean.weights,
-        stops_on_raw=stop is not None and stop.monitor == "loss",
-        divisor=mean.divisor or "expected",
-    )
 
 
 def assigned_to(
