@@ -9,6 +9,7 @@ import yaml
 from components.registry import KINDS, declaration
 from runner.compose import compose_run
 from runner.joined import SECTIONS
+from schemas.base import Contract
 from schemas.dataset import DatasetSchema
 from schemas.run_config import RunConfig
 
@@ -75,7 +76,8 @@ def test_what_is_written_is_what_the_declaration_defaults_to(option: str) -> Non
     fields = declaration(section, written["name"]).model_fields
     for name, value in written.items():
         if not fields[name].is_required() and name != "criteria":
-            assert value == fields[name].default, name
+            default = fields[name].default
+            assert value == (default.model_dump() if isinstance(default, Contract) else default), name
 
 
 @pytest.mark.parametrize("section", SECTIONS)
