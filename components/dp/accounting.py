@@ -11,6 +11,9 @@ from scipy.optimize import brentq
 from components.dp import gaussian, sampled
 from components.dp.releases import Releases, merged, split
 
+_DEPTH = 9.0
+"""How far, in natural logarithms, sampling may lower a multiplier."""
+
 _CLOSE = 2e-4
 """How far below its target a calibrated epsilon may lie, relative to it."""
 
@@ -136,7 +139,11 @@ def _sampled_multiplier(target: float, delta_: float, pattern: tuple[Releases, .
         found = sampled.epsilon(*_scaled(pattern, exp(power)), delta_, sampled.COARSE) - spare
         return log(max(found, 1e-12) / target)
 
-    power = float(brentq(near, highest - 7, highest, xtol=1e-3)) if near(highest - 7) > 0 > near(highest) else highest
+    power = (
+        float(brentq(near, highest - _DEPTH, highest, xtol=1e-3))
+        if near(highest - _DEPTH) > 0 > near(highest)
+        else highest
+    )
     slope = min((near(power) - near(power - 1e-3)) * 1e3, -0.2)
     missed = coarse(power)
     for _ in range(20):
@@ -153,4 +160,14 @@ def _sampled_multiplier(target: float, delta_: float, pattern: tuple[Releases, .
         if -_CLOSE < over <= 0:
             return exp(power)
         power = min(power - (over + _CLOSE / 10) / slope, highest)
-    return exp(power) if over <= 0 else full
+    return _bisected(target, delta_, pattern, highest)
+
+
+def _bisected(target: float, delta_: float, pattern: tuple[Releases, ...], high: float) -> float:
+    """Return a multiplier by halves, where epsilon bends too much for secants: few releases of tiny batches."""
+    low = high - _DEPTH
+    for _ in range(16):
+        middle = (low + high) / 2
+        mu, rest = _scaled(pattern, exp(middle))
+        low, high = (low, middle) if sampled.epsilon(mu, rest, delta_) <= target else (middle, high)
+    return exp(high)

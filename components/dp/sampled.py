@@ -116,7 +116,7 @@ def interval_for(mu: float, sampled: tuple[Releases, ...], delta: float, accurac
     limit = in_the_limit(mu, sampled)
     near = gaussian.epsilon(limit, delta)
     steps = sum(each.times for each in sampled) + (mu > 0)
-    derivative = 0.25 + near / (2 * limit * limit)
+    derivative = 0.25 + max(near / limit, 1.0) / (2 * limit)
     return max(sqrt(6 * accuracy * max(1.0, near / LARGE) / (steps * derivative)), _FINEST * max(1.0, near / LARGE))
 
 
