@@ -38,10 +38,12 @@ def everyone_alike(clients: list[str], multiplier: float | None, target_epsilon:
     return {client: Assigned(multiplier, target_epsilon, "policy") for client in clients}
 
 
-def personalised(how: Personalise, risks: Mapping[str, float], multiplier: float | None = None) -> dict[str, Assigned]:
+def personalised(
+    how: Personalise, risks: Mapping[str, float], multipliers: Mapping[str, float] | None = None
+) -> dict[str, Assigned]:
     """Return what each client's noise is to be.
 
-    With n the multiplier and A the risks, multipliers are ``n A / max A`` (`max`), ``n A / mean A`` (`mean`),
+    With n the multipliers and A the risks, multipliers are ``n A / max A`` (`max`), ``n A / mean A`` (`mean`),
     ``max(floor, n (A - min A) / (max A - min A))`` (`minmax`) or ``n (1 + (A - min A) / (max A - min A))`` (`shift`);
     equal risks count as the largest. `tiers` and `epsilon` are policies.
 
@@ -50,8 +52,8 @@ def personalised(how: Personalise, risks: Mapping[str, float], multiplier: float
     how : Personalise
     risks : mapping of str to float
         ARIREC of every client's released table, in (0, 1].
-    multiplier : float, optional
-        n; asked for by the first four.
+    multipliers : mapping of str to float, optional
+        n of each client; asked for by the first four.
 
     Returns
     -------
@@ -67,9 +69,10 @@ def personalised(how: Personalise, risks: Mapping[str, float], multiplier: float
     _check(risks)
     if isinstance(how, ByTiers):
         return {client: _of_tier(how.tiers, risk) for client, risk in risks.items()}
-    if multiplier is None:
-        raise ValueError("a multiplier to personalise is needed")
-    values = multiplier * factors(how, np.array(list(risks.values()), dtype=np.float64))
+    if multipliers is None:
+        raise ValueError("multipliers to personalise are needed")
+    wanted = np.array([multipliers[client] for client in risks])
+    values = wanted * factors(how, np.array(list(risks.values()), dtype=np.float64))
     if isinstance(how, ByMinMax):
         values = np.maximum(values, how.floor)
     return {client: Assigned(float(value), None, "data-derived") for client, value in zip(risks, values, strict=True)}

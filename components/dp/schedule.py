@@ -41,8 +41,8 @@ def per_record_shuffled(rows: int, epochs: int, rounds: int, units: float = 1.0)
     return (Releases(1.0, 1.0, times, units),) if times else ()
 
 
-def per_update(rounds: int, units: float, vote_noise: float | None = None) -> tuple[Releases, ...]:
-    """Return what noised updates release, with a multiplier of 1, and an adaptive clip's votes beside them.
+def per_update(rounds: int, units: float, vote_noise: float | None = None, weight: float = 1.0) -> tuple[Releases, ...]:
+    """Return what noised updates release, with a multiplier of 1, and an adaptive clip's votes after them.
 
     Parameters
     ----------
@@ -52,7 +52,9 @@ def per_update(rounds: int, units: float, vote_noise: float | None = None) -> tu
         Sensitivity in clips (see `components.dp.sensitivity`).
     vote_noise : float, optional
         Multiplier of the votes over that of the updates; None where the clip is fixed.
+    weight : float, optional
+        Of the client's update over the largest weight of all, whom the noise is for; votes are all alike.
     """
-    updates = (Releases(1.0, 1.0, rounds, units),)
+    updates = (Releases(1.0, 1.0, rounds, units * weight),) if weight else ()
     votes = (Releases(vote_noise, 1.0, rounds, units),) if vote_noise is not None else ()
     return updates + votes if rounds else ()

@@ -24,7 +24,7 @@ BY_RISK: list[Personalise] = [ByMax(), ByMean(), ByMinMax(floor=0.5), ByShift()]
     ],
 )
 def test_multipliers_by_risk(how: Personalise, expected: list[float]):
-    found = personalised(how, RISKS, 2.0)
+    found = personalised(how, RISKS, dict.fromkeys(RISKS, 2.0))
     assert list(found) == ["a", "b", "c"]
     assert [each.multiplier for each in found.values()] == pytest.approx(expected)
     assert {each.basis for each in found.values()} == {"data-derived"}
@@ -38,7 +38,7 @@ def test_multipliers_by_risk(how: Personalise, expected: list[float]):
 def test_everyone_has_noise_and_more_risk_never_means_less(
     how: Personalise, risks: dict[str, float], multiplier: float
 ):
-    found = personalised(how, risks, multiplier)
+    found = personalised(how, risks, dict.fromkeys(risks, multiplier))
     ranked = [found[client].multiplier or 0.0 for client in sorted(risks, key=risks.__getitem__)]
     assert ranked[0] > 0
     assert all(low <= high * (1 + 1e-12) for low, high in pairwise(ranked))
@@ -62,12 +62,12 @@ def test_a_target_epsilon_is_a_policy_that_looks_at_no_risk():
 @pytest.mark.parametrize("risk", [0.0, -0.1, 1.1, float("nan")])
 def test_what_is_no_risk_is_refused_by_its_clients_name(risk: float):
     with pytest.raises(DataError, match="no risk is known of b"):
-        personalised(ByMax(), {"a": 0.04, "b": risk}, 1.0)
+        personalised(ByMax(), {"a": 0.04, "b": risk}, {"a": 1.0, "b": 1.0})
 
 
 def test_without_clients_there_is_nothing_to_personalise():
     with pytest.raises(DataError, match="there are no clients"):
-        personalised(ByMean(), {}, 1.0)
+        personalised(ByMean(), {}, {})
     with pytest.raises(ValueError, match="multiplier"):
         personalised(ByMax(), RISKS)
 
