@@ -4,9 +4,11 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from components.dp import accounting, sampled
 from components.dp.accounting import epsilon, multiplier_for
@@ -71,12 +73,26 @@ def test_sampled_and_full_releases_compose():
     assert whole.value <= whole.check <= 1.4 * whole.value
 
 
-def test_a_replaced_record_costs_more_than_one_taken_away_and_no_more_than_two_of_them():
+@pytest.mark.parametrize("epsilon_", [0.1, 0.5, 1.5])
+@pytest.mark.parametrize("units", [1, 2])
+def test_one_step_on_a_batch_has_the_delta_of_its_two_mixtures(units: int, epsilon_: float):
+    rate, multiplier = 0.2, 1.0
+    x = np.linspace(-12, 12, 400_001)
+
+    def mixture(shift: float) -> np.ndarray:
+        return (1 - rate) * norm.pdf(x, 0, multiplier) + rate * norm.pdf(x, shift, multiplier)
+
+    pairs = [(mixture(1), mixture(-1))] if units == 2 else [(mixture(1), mixture(0)), (mixture(0), mixture(1))]
+    expected = max(np.maximum(p - np.exp(epsilon_) * q, 0).sum() * (x[1] - x[0]) for p, q in pairs)
+    found = accounting.delta([Releases(multiplier, rate, 1, units)], epsilon_)
+    assert found == pytest.approx(expected, rel=1e-3, abs=1e-9)
+    assert found >= expected * (1 - 1e-6)
+
+
+def test_a_replaced_record_costs_more_than_one_taken_away():
     one, two = (epsilon([Releases(1.1, 0.01, 1000, units)], 1e-5, check=True) for units in (1, 2))
-    assert one.value < two.value
+    assert 1.2 * one.value < two.value < epsilon([Releases(1.1, 1.0, 1000, 2)], 1e-5).value
     assert two.check is None
-    full = epsilon([Releases(1.1, 1.0, 1000, 2)], 1e-5).value
-    assert two.value < full
 
 
 @pytest.mark.parametrize("releases", [[Releases(0)], [Releases(0, 0.1)], [Releases(1), Releases(0, 0.5, 3)]])
