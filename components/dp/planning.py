@@ -5,7 +5,19 @@ from dataclasses import dataclass, replace
 
 from components.dp.accounting import Epsilon, epsilon, multiplier_for, within
 from components.dp.checks import mechanism_of
-from components.dp.declarations import Adaptive, ByEpsilon, ByTiers, Global, Personalized, Privacy, Record
+from components.dp.declarations import (
+    Adaptive,
+    ByEpsilon,
+    ByMax,
+    ByMean,
+    ByMinMax,
+    ByShift,
+    ByTiers,
+    Global,
+    Personalized,
+    Privacy,
+    Record,
+)
 from components.dp.personalising import Assigned, Basis, everyone_alike, personalised
 from components.dp.releases import Releases
 from components.dp.schedule import per_record, per_update
@@ -120,12 +132,27 @@ def _assigned(
     known = {client: (risks or {}).get(client, float("nan")) for client in patterns}
     if isinstance(how, ByTiers | ByEpsilon):
         return personalised(how, known)
-    alike = Assigned(privacy.multiplier, privacy.target_epsilon, "policy")
-    return personalised(
-        how,
-        known,
-        {client: _multiplier(privacy, alike, pattern, rounds) or 0.0 for client, pattern in patterns.items()},
-    )
+    if privacy.target_epsilon is None:
+        return personalised(how, known, dict.fromkeys(patterns, privacy.multiplier or 0.0))
+    alike = Assigned(None, privacy.target_epsilon, "policy")
+    needed = {client: _multiplier(privacy, alike, pattern, rounds) or 0.0 for client, pattern in patterns.items()}
+    return _within_target(how, known, needed)
+
+
+def _within_target(
+    how: ByMax | ByMean | ByMinMax | ByShift, risks: Mapping[str, float], needed: Mapping[str, float]
+) -> dict[str, Assigned]:
+    """Return multipliers in the ratios of the risks, the least ones with which nobody exceeds the target epsilon.
+
+    Clients who would be given less than they need for it, as a ratio of 0 does, are given that.
+    """
+    ratios = {
+        client: each.multiplier or 0.0 for client, each in personalised(how, risks, dict.fromkeys(risks, 1.0)).items()
+    }
+    shared = max((needed[client] / ratio for client, ratio in ratios.items() if ratio), default=0.0)
+    return {
+        client: Assigned(max(shared * ratio, needed[client]), None, "data-derived") for client, ratio in ratios.items()
+    }
 
 
 def _multiplier(privacy: Privacy, assigned: Assigned, pattern: tuple[Releases, ...], rounds: int) -> float | None:

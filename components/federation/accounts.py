@@ -52,7 +52,7 @@ def accounts(done: Federated, privacy: Privacy | None, setting: Setting | None) 
     cohort = getattr(privacy, "smallest_cohort", None) or len(done.training.clients)
     claims, rows = {}, []
     for client in done.training.clients:
-        basis = done.guarded.assigned[client.name].basis
+        basis = done.guarded.plans[client.name].basis
         account = client.guard.account or Accountant(client.name, privacy.delta)
         terms = Terms(mechanism, relation, basis, cohort, reasons)
         rows += covered_rows(account, terms)
@@ -71,7 +71,7 @@ def _claim(done: Federated, account: Accountant, terms: Terms) -> Claim:
         rounds=len(done.training.rounds),
         participations=account.participations,
         clip=last.clip if last else 0.0,
-        multiplier=done.guarded.multipliers[account.client],
+        multiplier=done.guarded.plans[account.client].multiplier or 0.0,
         rate=last.releases.rate if last else 1.0,
         steps=sum(each.times for each in account.releases),
         epsilons={

@@ -73,15 +73,15 @@ class Records:
     ----------
     account : Accountant
     per_record : PerRecord
-    step : Releases
-        One step; ``times`` is 1.
+    per_round : Releases
+        The steps of a round.
     deviation : float
         Of the noise on each number of an update, as far as that is known: 0 where the optimiser isn't plain SGD.
     """
 
     account: Accountant
     per_record: PerRecord
-    step: Releases
+    per_round: Releases
     deviation: float = 0.0
 
     def may_contribute(self, steps: int) -> bool:
@@ -95,7 +95,7 @@ class Records:
         return {"update": update}
 
     def _steps(self, steps: int) -> list[Releases]:
-        return [replace(self.step, times=steps)] if steps else []
+        return [replace(self.per_round, times=steps)] if steps else []
 
 
 @dataclass(slots=True)
@@ -105,13 +105,11 @@ class Updates:
     Parameters
     ----------
     account : Accountant
-    multiplier : float
-        Of the noise that the account counts on.
-    units : float
-        Sensitivity in clips.
+    per_round : tuple of Releases
+        What a round releases: the update, and the vote on an adaptive clip after it.
     own : float
-        Multiplier of the noise that the client itself adds: `multiplier` where it is its own, ``multiplier /
-        sqrt(cohort)`` where shares make it up, 0 where the server adds it.
+        Multiplier of the noise that the client itself adds: all that is accounted, its share of it, or 0 where the
+        server adds it.
     noise : Noise
     vote_noise : float, optional
         Multiplier of the vote on an adaptive clip over that of the update.
@@ -120,8 +118,7 @@ class Updates:
     """
 
     account: Accountant
-    multiplier: float
-    units: float
+    per_round: tuple[Releases, ...]
     own: float
     noise: Noise
     vote_noise: float | None = None
@@ -136,13 +133,16 @@ class Updates:
     def may_contribute(self, steps: int) -> bool:
         """Say whether one more update stays within the budget."""
         del steps
-        return self.account.may_contribute(*self._releases().values())
+        return self.account.may_contribute(*self.per_round)
 
     def released(self, update: Weights, round_number: int, steps: int, clip: float) -> dict[str, Any]:
         """Put an update to the account, and return it clipped, with the client's noise, and its vote."""
         del steps
         self.clip = clip
-        self.account.record(Entry(round_number, kind, clip, each) for kind, each in self._releases().items())
+        self.account.record(
+            Entry(round_number, kind, clip, each)
+            for kind, each in zip(("update", "votes"), self.per_round, strict=False)
+        )
         clipped = clipped_to(update, clip)
         if not self.own:
             said: dict[str, Any] = {"update": clipped.updates[0]}
@@ -151,12 +151,6 @@ class Updates:
         if self.vote_noise is not None:
             said["vote"] = float(votes(clipped, self.noise, self.own * self.vote_noise)[0])
         return said
-
-    def _releases(self) -> dict[str, Releases]:
-        found = {"update": Releases(self.multiplier, 1.0, 1, self.units)}
-        if self.vote_noise is not None:
-            found["votes"] = Releases(self.multiplier * self.vote_noise, 1.0, 1, self.units)
-        return found
 
 
 @dataclass(slots=True)

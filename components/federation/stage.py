@@ -107,17 +107,18 @@ def federate(  # noqa: PLR0913  # each is another part of the run
     space = Space.of(schema)
     network = network_of(model, space)
     schedule = Schedule(params.rounds, params.participation, local_training(params), seed, params.early_stop)
-    guards = guarded(privacy, params, schedule, rows, sites.risks)
+    wire = wire or Wire()
+    shares = _shares(params, rows, wire)
+    guards = guarded(privacy, schedule, rows, sites.risks, shares)
     clients = [_client(name, sites.tables[name], params, space, guards, seed) for name in rows]
     if isinstance(params, Scaffold):
         for client in clients:
             client.control = ControlVariate.zero(network.layout.size)
-    wire = wire or Wire()
     server = Server(
         network.layout,
         network.initial(derived_seed(seed, INITIAL)),
         params.aggregation,
-        _shares(params, rows, wire),
+        shares,
         params.drift,
         fixed_divisor=_divides_by_expected(params, privacy),
         averaging=guards.averaging,
