@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from scipy.spatial.distance import cdist
 from scipy.stats import trim_mean
 
+from components.federation.aggregation.checks import faults, least_clients
 from components.federation.aggregation.declarations import (
     Aggregation,
     Krum,
@@ -19,8 +20,9 @@ from components.federation.aggregation.declarations import (
     TrimmedMean,
 )
 from components.federation.aggregation.rules import krum_chosen, krum_scores, norm_bounded, trimmed_mean
-from components.federation.aggregation.server import aggregate, least_clients, usable
+from components.federation.aggregation.server import aggregate, usable
 from components.federation.aggregation.weights import client_weights, largest_contribution
+from components.federation.drift.declarations import Drift
 from schemas.faults import ConfigurationError
 
 RULES: list[Rule] = [Mean(), Median(), TrimmedMean(), TrimmedMean(share=0.3), Krum(), MultiKrum(), MultiKrum(keep=2)]
@@ -215,6 +217,19 @@ def test_faults_of_fixed_weights_are_told_together() -> None:
     ]
     with pytest.raises(ConfigurationError, match="no client has a training row"):
         client_weights(Mean(weights="rows"), {"a": 0})
+
+
+def test_all_that_a_configuration_cannot_mean_is_told_together() -> None:
+    down = Drift(action="down_weight")
+    told = faults(Aggregation(rule=Krum(byzantine=4)), down, ["a", "b"])
+    first, second = map(str, told)
+    assert first.startswith("federation.aggregation.rule.name: krum needs 11 clients and there are 2; lower byzantine")
+    assert second.startswith("federation.drift.action: down_weight, and the rule krum can't give a client less weight;")
+    assert "allowed with it: exclude, report" in second
+    assert len(faults(Aggregation(rule=Mean(weights="fixed", fixed={"x": 1.0})), down, ["a"])) == 2
+    assert faults(Aggregation(), down, ["a", "b"]) == []
+    assert faults(Aggregation(rule=Median()), Drift(), ["a"]) == []
+    assert faults(Aggregation(rule=Krum()), None, list("abcde")) == []
 
 
 @pytest.mark.parametrize(

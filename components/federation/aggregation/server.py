@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from components.federation.aggregation.checks import least_clients
 from components.federation.aggregation.declarations import Aggregation, Krum, Mean, Median, MultiKrum, Rule, TrimmedMean
 from components.federation.aggregation.rules import (
     BoolArray,
@@ -128,17 +129,6 @@ def why_it_stays(rule: Rule, came: int, left: int) -> str:
         return "every client was left out" if came else "no client came"
     needed = least_clients(rule)
     return f"{rule.name} needs {needed} clients, and {left} of those that came are left" if left < needed else ""
-
-
-def least_clients(rule: Rule) -> int:
-    """Return how many clients a rule needs: for Krum ``2 f + 3``, and as many as it keeps besides f."""
-    match rule:
-        case Krum():
-            return 2 * rule.byzantine + 3
-        case MultiKrum():
-            return max(2 * rule.byzantine + 3, rule.byzantine + (rule.keep or 1))
-        case _:
-            return 1
 
 
 def _combined(

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from components.federation.aggregation.checks import PLACE, other_clients
 from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.rules import FloatArray
 from schemas.faults import ConfigurationError, Fault
-from schemas.wording import names
 
 
 def client_weights(params: Mean, rows: Mapping[str, int]) -> dict[str, float]:
@@ -29,8 +29,8 @@ def client_weights(params: Mean, rows: Mapping[str, int]) -> dict[str, float]:
     ConfigurationError
         The fixed weights are of other clients, or no client has a row.
     """
-    if params.weights == "fixed":
-        refuse_other_clients(params, list(rows))
+    if found := other_clients(params, list(rows)):
+        raise ConfigurationError(found)
     amounts = {
         "equal": dict.fromkeys(rows, 1.0),
         "rows": {client: float(number) for client, number in rows.items()},
@@ -39,26 +39,9 @@ def client_weights(params: Mean, rows: Mapping[str, int]) -> dict[str, float]:
     total = sum(amounts.values())
     if rows and not total:
         raise ConfigurationError(
-            Fault("federation.aggregation.rule.weights", "no client has a training row to be weighed by")
+            Fault(f"{PLACE}.weights", "no client has a training row to be weighed by", remedy="set it to equal")
         )
     return {client: amount / total for client, amount in amounts.items()}
-
-
-def refuse_other_clients(params: Mean, clients: Sequence[str]) -> None:
-    """Refuse fixed weights that leave a client out, or name one that there isn't.
-
-    Raises
-    ------
-    ConfigurationError
-    """
-    place = "federation.aggregation.rule.fixed"
-    absent = [client for client in clients if client not in params.fixed]
-    unknown = [client for client in params.fixed if client not in clients]
-    faults = [Fault(place, f"no weight for {names(absent)}", remedy="give every client one")] if absent else []
-    if unknown:
-        faults.append(Fault(place, f"no such client: {names(unknown)}", f"allowed: {names(clients)}"))
-    if faults:
-        raise ConfigurationError(faults)
 
 
 def largest_contribution(weights: FloatArray | Sequence[float], clip: float) -> float:

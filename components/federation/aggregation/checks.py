@@ -1,0 +1,74 @@
+"""What a configuration of aggregation can't mean, told before anything runs. Light on purpose."""
+
+from collections.abc import Sequence
+
+from components.federation.aggregation.declarations import Aggregation, Krum, Mean, MultiKrum, Rule
+from components.federation.drift.declarations import Drift
+from schemas.faults import Fault
+from schemas.wording import names
+
+PLACE = "federation.aggregation.rule"
+
+
+def faults(params: Aggregation, drift: Drift | None, clients: Sequence[str]) -> list[Fault]:
+    """Return all that is wrong.
+
+    Parameters
+    ----------
+    params : Aggregation
+    drift : Drift, optional
+        The drift check in front of it.
+    clients : sequence of str
+        Every client of the run.
+
+    Returns
+    -------
+    list of Fault
+    """
+    found = too_few(params.rule, len(clients))
+    if isinstance(params.rule, Mean):
+        found += other_clients(params.rule, clients)
+    elif drift is not None and drift.action == "down_weight":
+        found.append(
+            Fault(
+                "federation.drift.action",
+                f"down_weight, and the rule {params.rule.name} can't give a client less weight",
+                "allowed with it: exclude, report",
+                f"set it to exclude, or {PLACE}.name to mean",
+            )
+        )
+    return found
+
+
+def least_clients(rule: Rule) -> int:
+    """Return how many clients a rule needs: for Krum ``2 f + 3``, and as many as it keeps besides f."""
+    match rule:
+        case Krum():
+            return 2 * rule.byzantine + 3
+        case MultiKrum():
+            return max(2 * rule.byzantine + 3, rule.byzantine + (rule.keep or 1))
+        case _:
+            return 1
+
+
+def too_few(rule: Rule, clients: int) -> list[Fault]:
+    """Return the fault of a rule that needs more clients than there are."""
+    needed = least_clients(rule)
+    if clients >= needed:
+        return []
+    told = f"{rule.name} needs {needed} clients and there are {clients}"
+    return [Fault(f"{PLACE}.name", told, remedy="lower byzantine or keep, or choose median")]
+
+
+def other_clients(rule: Mean, clients: Sequence[str]) -> list[Fault]:
+    """Return the faults of fixed weights that leave a client out, or name one that there isn't."""
+    if rule.weights != "fixed":
+        return []
+    absent = [client for client in clients if client not in rule.fixed]
+    unknown = [client for client in rule.fixed if client not in clients]
+    found = (
+        [Fault(f"{PLACE}.fixed", f"no weight for {names(absent)}", remedy="give every client one")] if absent else []
+    )
+    if unknown:
+        found.append(Fault(f"{PLACE}.fixed", f"no such client: {names(unknown)}", f"allowed: {names(clients)}"))
+    return found
