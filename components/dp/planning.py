@@ -135,8 +135,8 @@ def _assigned(
     if privacy.target_epsilon is None:
         return personalised(how, known, dict.fromkeys(patterns, privacy.multiplier or 0.0))
     alike = Assigned(None, privacy.target_epsilon, "policy")
-    needed = {client: _multiplier(privacy, alike, pattern, rounds) or 0.0 for client, pattern in patterns.items()}
-    return _within_target(how, known, needed)
+    enough = {client: _multiplier(privacy, alike, pattern, rounds) or 0.0 for client, pattern in patterns.items()}
+    return _within_target(how, known, enough)
 
 
 def _within_target(
