@@ -136,7 +136,7 @@ class Room:
     def __init__(self, clients: int, widths: tuple[int, ...]) -> None:
         self.clients = clients
         self.takes, self.outputs = [width + 1 for width in widths[:-1]], widths[-1]
-        self.longest = 0
+        self.longest = -1
         self.spaces: dict[int, Space] = {}
 
     def of(self, rows: int) -> Space:
