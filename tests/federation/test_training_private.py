@@ -24,14 +24,17 @@ Floats = npt.NDArray[np.float64]
 NONE = 1e-12
 """A multiplier whose noise is nothing beside a gradient."""
 
+SINGLE = 1e-5
+"""What stacks, which are in single precision here, may be off by."""
+
 ENGINES = [Stacked(), Stacked(backend="torch"), Looped()]
 
 
 class Silent(Noise):
     """What a broken source would be: no noise at all."""
 
-    def normal(self, shape: tuple[int, ...]) -> Floats:
-        return np.zeros(shape)
+    def normal(self, shape: tuple[int, ...], dtype: type[Any] = np.float64) -> npt.NDArray[Any]:
+        return np.zeros(shape, dtype)
 
 
 class Nobody(Noise):
@@ -107,6 +110,26 @@ def test_clipped_sums_are_those_of_gradients_that_are_written_down(
         np.testing.assert_allclose(looped[0], expected, rtol=0, atol=1e-6 * max(1, clip))
 
 
+@given(st.integers(1, 3), st.floats(0.001, 100), st.floats(0.01, 30), st.integers(0, 99))
+def test_single_precision_carries_no_row_beyond_the_clip(layers: int, clip: float, size: float, seed: int) -> None:
+    network = Dense(20, (40,) * layers, activation="gelu")
+    random = np.random.default_rng(seed)
+    weights = (size * network.initial(seed)).astype(np.float32)[None].repeat(50, axis=0)
+    into = np.empty_like(weights)
+    batch = Batch(
+        random.random((50, 1, 20), dtype=np.float32),
+        random.normal(size=(50, 1)).astype(np.float32),
+        np.ones(50, dtype=np.int64),
+        np.ones((50, 1), dtype=np.bool_),
+    )
+    DensePass(network, weights, into, product_of("numpy")).clipped(batch, np.full(50, clip))
+    norms = np.linalg.norm(into.astype(np.float64), axis=1)
+    assert norms.max() <= clip
+    exact = np.empty(weights.shape)
+    DensePass(network, weights.astype(np.float64), exact, product_of("numpy")).clipped(batch, np.full(50, clip))
+    assert np.abs(exact - into).max() <= 1e-4 * clip
+
+
 @pytest.mark.parametrize(("engine", "multiplier"), [*((each, NONE) for each in ENGINES), (Stacked(3), 0.7)])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_engines_agree_on_equal_batches_and_chunks_on_equal_noise_too(
@@ -127,7 +150,7 @@ def test_engines_agree_on_equal_batches_and_chunks_on_equal_noise_too(
     found = engine.train(network, network.initial(0), works(), options)
     assert [done.steps for done in found] == [6, 2, 0, 14]
     for one, other in zip(found, reference, strict=True):
-        np.testing.assert_allclose(one.update, other.update, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(one.update, other.update, rtol=0, atol=SINGLE)
 
 
 def deviation(engine: Stacked | Looped, source: type[Noise]) -> float:
@@ -150,11 +173,11 @@ def test_noise_is_multiplier_times_clip_over_the_expected_batch_and_its_absence_
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_step_has_noise_of_its_own(engine: Stacked | Looped) -> None:
     network = Dense(2, ())
-    drawn: list[Floats] = []
+    drawn: list[npt.NDArray[Any]] = []
 
     class Kept(Noise):
-        def normal(self, shape: tuple[int, ...]) -> Floats:
-            drawn.append(super().normal(shape))
+        def normal(self, shape: tuple[int, ...], dtype: type[Any] = np.float64) -> npt.NDArray[Any]:
+            drawn.append(super().normal(shape, dtype))
             return drawn[-1].copy()
 
     one = work(20, network, PerRecord(1.0, 1.0, Kept.from_seed(0)))
@@ -182,7 +205,7 @@ def test_a_huge_row_moves_the_sum_by_no_more_than_the_clip(engine: Stacked | Loo
     without = Work("one", without_features, np.delete(targets, 3), 0, privacy=PerRecord(clip, NONE, Noise.from_seed(0)))
     (alone,) = engine.train(network, network.initial(0), [without], options)
     moved = np.linalg.norm(sums(plain.privacy, features, targets) - (rows - 1) * alone.update)
-    assert moved == pytest.approx(clip, rel=1e-6)
+    assert clip * (1 - 2 * SINGLE) <= moved <= clip * (1 + 1e-6)
     assert np.linalg.norm(sums(None, features, targets) - sums(None, plain.features, plain.targets)) > 1e6
 
 
@@ -223,7 +246,7 @@ def test_the_divisor_is_the_expected_batch_and_not_the_one_that_came() -> None:
         found.append(done.update[0] * 20 * np.sqrt(2))  # every row's gradient is of norm 1, in one direction
     assert np.mean(found) == pytest.approx(2 * 40 * 0.5, rel=0.03)  # two steps
     assert np.std(found) == pytest.approx(np.sqrt(2 * 40 * 0.25), rel=0.2)
-    assert np.abs(found - np.round(found)).max() < 1e-6
+    assert np.abs(found - np.round(found)).max() < 1e-3
 
 
 def test_clients_with_and_without_privacy_train_in_one_round() -> None:

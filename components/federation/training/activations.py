@@ -5,23 +5,23 @@ from math import pi, sqrt
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, ndtr
 
-Floats = npt.NDArray[np.float64]
+from components.federation.training.reals import Reals
+
 Activation = Literal["relu", "gelu", "silu", "tanh"]
 
-Apply = Callable[[Floats, Floats], object]
+Apply = Callable[[Reals, Reals], object]
 """Takes what goes in and an array of its shape: turns the first into what comes out, fills the second with slopes."""
 
 
-def relu(values: Floats, slopes: Floats) -> None:
+def relu(values: Reals, slopes: Reals) -> None:
     """Turn z into max(z, 0); slope 0 at 0."""
     np.greater(values, 0, out=slopes, casting="unsafe")
     values *= slopes
 
 
-def gelu(values: Floats, slopes: Floats) -> None:
+def gelu(values: Reals, slopes: Reals) -> None:
     """Turn z into z Phi(z), exactly (Hendrycks and Gimpel, arXiv 1606.08415, section 2)."""
     below = ndtr(values)
     np.multiply(values, values, out=slopes)
@@ -33,7 +33,7 @@ def gelu(values: Floats, slopes: Floats) -> None:
     values *= below
 
 
-def silu(values: Floats, slopes: Floats) -> None:
+def silu(values: Reals, slopes: Reals) -> None:
     """Turn z into z / (1 + exp(-z)), the same paper's SiLU."""
     gate = expit(values)
     values *= gate
@@ -42,7 +42,7 @@ def silu(values: Floats, slopes: Floats) -> None:
     slopes += gate
 
 
-def tanh(values: Floats, slopes: Floats) -> None:
+def tanh(values: Reals, slopes: Reals) -> None:
     """Turn z into its hyperbolic tangent."""
     np.tanh(values, out=values)
     np.multiply(values, values, out=slopes)

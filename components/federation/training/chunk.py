@@ -3,21 +3,21 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from components.federation.layout import Weights
 from components.federation.training.batches import Batches, Integers, batches_of, rate_of
 from components.federation.training.optimisers import optimiser
 from components.federation.training.passes import Batch, Maker, Pass
+from components.federation.training.reals import Precision, Reals
 from components.federation.work import Done, LocalTraining, Work
-
-Floats = npt.NDArray[np.float64]
 
 AHEAD = 16384
 """Numbers of noise that are drawn for a client at once, where one step takes fewer."""
 
 
-def train_chunk(start: Weights, works: list[Work], options: LocalTraining, make: Maker) -> list[Done]:
+def train_chunk(
+    start: Weights, works: list[Work], options: LocalTraining, make: Maker, precision: Precision = np.float64
+) -> list[Done]:
     """Train clients side by side.
 
     Parameters
@@ -28,6 +28,8 @@ def train_chunk(start: Weights, works: list[Work], options: LocalTraining, make:
     options : LocalTraining
     make : callable
         Gives the gradients of the clients whose weights it takes.
+    precision : type
+        Of weights and gradients.
 
     Returns
     -------
@@ -35,11 +37,12 @@ def train_chunk(start: Weights, works: list[Work], options: LocalTraining, make:
         In the order of `works`.
     """
     stack = Stack(works, options)
-    weights = np.tile(start, (len(works), 1))
+    first: Reals = start.astype(precision)
+    weights = np.tile(first, (len(works), 1))
     gradient = np.empty_like(weights)
-    correction = _corrections(works, start.size)
-    private = Private(works, stack, options, start.size) if works[0].privacy is not None else None
-    step = optimiser(options, *weights.shape)
+    correction = _corrections(works, first)
+    private = Private(works, stack, options, first) if works[0].privacy is not None else None
+    step = optimiser(options, (len(works), start.size), precision)
     total = np.zeros(len(works))
     with np.errstate(all="ignore"):  # a client that runs away is told by what it came to
         for active, steps in stack.spans():
@@ -52,18 +55,18 @@ def train_chunk(start: Weights, works: list[Work], options: LocalTraining, make:
                 if options.weight_decay:
                     slope += options.weight_decay * moved
                 if options.proximal:
-                    slope += options.proximal * (moved - start)
+                    slope += options.proximal * (moved - first)
                 if correction is not None:
                     slope += correction[:active]
                 step(moved, slope)
-        weights -= start
+        updates = weights.astype(np.float64) - first
         seen = stack.counts.sum(axis=0)
         means = total / seen
     return [
         Done(
             update, int(steps), float(mean), finite=bool(np.isfinite(update).all() and (np.isfinite(mean) or not rows))
         )
-        for update, steps, mean, rows in zip(weights, stack.steps, means, seen, strict=True)
+        for update, steps, mean, rows in zip(updates, stack.steps, means, seen, strict=True)
     ]
 
 
@@ -113,34 +116,36 @@ class Private:
     works : list of Work
     stack : Stack
     options : LocalTraining
-    size : int
-        Of a gradient.
+    start : ndarray, shape (size,)
+        In the precision of the gradients.
     """
 
-    def __init__(self, works: list[Work], stack: Stack, options: LocalTraining, size: int) -> None:
+    def __init__(self, works: list[Work], stack: Stack, options: LocalTraining, start: Reals) -> None:
         self.privacy = [work.privacy for work in works if work.privacy is not None]
-        self.steps, self.size = stack.steps, size
-        rows = np.array([max(len(work.targets), 1) for work in works])
-        self.expected = np.array([rate_of(int(each), options) * each for each in rows])
+        self.steps, self.size, self.precision = stack.steps, start.size, start.dtype.type
+        rows = [max(len(work.targets), 1) for work in works]
+        expected = np.array([rate_of(each, options) * each for each in rows])
+        self.shares = (1 / expected).astype(start.dtype)[:, None]
         self.clips = np.array([each.clip for each in self.privacy])
         self.deviations = self.clips * [each.multiplier for each in self.privacy]
-        self.ahead = max(1, AHEAD // size)
-        self.drawn = np.empty((self.ahead, len(works), size))
+        self.ahead = max(1, AHEAD // self.size)
+        self.drawn = np.empty((self.ahead, len(works), self.size), start.dtype)
 
-    def gradient(self, passing: Pass, batch: Batch, into: Floats, step: int) -> Floats:
+    def gradient(self, passing: Pass, batch: Batch, into: Reals, step: int) -> Reals:
         """Write the noised gradients of one step; return the losses of the rows."""
         active = len(into)
         losses = passing.clipped(batch, self.clips[:active])
         if step % self.ahead == 0:
             self._draw(step, active)
         into += self.drawn[step % self.ahead, :active]
-        into /= self.expected[:active, None]
+        into *= self.shares[:active]
         return losses
 
     def _draw(self, step: int, active: int) -> None:
         for at, each in enumerate(self.privacy[:active]):
             left = min(self.ahead, int(self.steps[at]) - step)
-            np.multiply(each.noise.normal((left, self.size)), self.deviations[at], out=self.drawn[:left, at])
+            drawn = each.noise.normal((left, self.size), self.precision)
+            np.multiply(drawn, self.precision(self.deviations[at]), out=self.drawn[:left, at])
 
 
 def _side_by_side(batches: list[Batches], firsts: Integers, nothing: int) -> tuple[Integers, Integers]:
@@ -155,7 +160,8 @@ def _side_by_side(batches: list[Batches], firsts: Integers, nothing: int) -> tup
     return counts, rows
 
 
-def _corrections(works: list[Work], size: int) -> Floats | None:
+def _corrections(works: list[Work], start: Reals) -> Reals | None:
     if all(work.correction is None for work in works):
         return None
-    return np.stack([np.zeros(size) if work.correction is None else work.correction for work in works])
+    zeros = np.zeros_like(start)
+    return np.stack([zeros if work.correction is None else work.correction for work in works], dtype=start.dtype)

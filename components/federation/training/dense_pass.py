@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from components.federation.training.activations import ACTIVATIONS
 from components.federation.training.dense import Dense
 from components.federation.training.losses import LOSSES
 from components.federation.training.passes import Batch, factors
+from components.federation.training.reals import Precision, Reals
 
-Floats = npt.NDArray[np.float64]
-Product = Callable[[Floats, Floats, Floats], object]
+Product = Callable[[Reals, Reals, Reals], object]
 """Writes the matrix products of two stacks into a third one: (clients, a, b) x (clients, b, c) -> (clients, a, c)."""
 
 Backend = Literal["numpy", "torch"]
@@ -28,20 +27,20 @@ class DensePass:
     Parameters
     ----------
     network : Dense
-    weights, gradient : ndarray of float64, shape (clients, size)
-        In the order of `Dense.joined`.
+    weights, gradient : ndarray, shape (clients, size)
+        In the order of `Dense.joined`, and in the precision that is computed in.
     product : callable
     """
 
-    def __init__(self, network: Dense, weights: Floats, gradient: Floats, product: Product) -> None:
+    def __init__(self, network: Dense, weights: Reals, gradient: Reals, product: Product) -> None:
         self.weights, self.gradients = network.joined.arrays(weights), network.joined.arrays(gradient)
         self.copies = [_turned(each).copy() for each in self.weights]
         self.product = product
         self.activate = ACTIVATIONS[network.activation]
         self.loss = LOSSES[network.loss]
-        self.room = Room(len(weights), network.widths)
+        self.room = Room(len(weights), network.widths, weights.dtype.type)
 
-    def mean(self, batch: Batch) -> Floats:
+    def mean(self, batch: Batch) -> Reals:
         """Write the gradients of the mean losses; return the losses of the rows."""
         space = self.room.of(batch.features.shape[1])
         losses = self._forward(batch, space)
@@ -50,7 +49,7 @@ class DensePass:
         self._write(space)
         return losses
 
-    def clipped(self, batch: Batch, clips: Floats) -> Floats:
+    def clipped(self, batch: Batch, clips: Reals) -> Reals:
         """Write the sums of clipped gradients; return the losses of the rows.
 
         The gradient of one row by a layer's weights is an outer product, so its norm is the product of two norms, and
@@ -59,19 +58,20 @@ class DensePass:
         space = self.room.of(batch.features.shape[1])
         losses = self._forward(batch, space)
         self._backward(space)
-        squares = np.zeros(losses.shape)
+        squares = np.zeros_like(losses)
         for taken, delta in zip(space.taken, space.deltas, strict=True):
             squares += _squares(taken) * _squares(delta)
-        scale = factors(squares, clips, batch.present)
+        scale = factors(squares, clips, batch.present)[..., None]
         lost = ~np.isfinite(squares)
         for taken, delta in zip(space.taken, space.deltas, strict=True):
-            np.multiply(delta, scale[..., None], out=delta)
+            narrower = min(taken, delta, key=lambda side: side.shape[-1])  # of the two factors of an outer product
+            np.multiply(narrower, scale, out=narrower)
             if lost.any():  # 0 times what is no number would be none
                 delta[lost] = taken[lost] = 0
         self._write(space)
         return losses
 
-    def _forward(self, batch: Batch, space: "Space") -> Floats:
+    def _forward(self, batch: Batch, space: "Space") -> Reals:
         """Fill what each layer takes and the slopes of the activations; last, those of the loss. Return the losses."""
         space.taken[0][..., :-1] = batch.features
         space.taken[0][..., -1] = 1
@@ -116,11 +116,11 @@ class Space:
         Room for what is needed in between, of the shapes of `slopes`.
     """
 
-    taken: list[Floats]
-    out: list[Floats]
-    slopes: list[Floats]
-    deltas: list[Floats]
-    spare: list[Floats]
+    taken: list[Reals]
+    out: list[Reals]
+    slopes: list[Reals]
+    deltas: list[Reals]
+    spare: list[Reals]
 
 
 class Room:
@@ -131,10 +131,11 @@ class Room:
     clients : int
     widths : tuple of int
         Of what goes into the layers and what comes out.
+    precision : type
     """
 
-    def __init__(self, clients: int, widths: tuple[int, ...]) -> None:
-        self.clients = clients
+    def __init__(self, clients: int, widths: tuple[int, ...], precision: Precision) -> None:
+        self.clients, self.precision = clients, precision
         self.takes, self.outputs = [width + 1 for width in widths[:-1]], widths[-1]
         self.longest = -1
         self.spaces: dict[int, Space] = {}
@@ -143,15 +144,18 @@ class Room:
         """Return the space of batches of so many rows; what stood in another one's is lost."""
         if rows > self.longest:
             self.longest, self.spaces = rows, {}
-            self.held = [np.empty(self.clients * rows * width) for width in [*self.takes, self.outputs]]
-            self.inner = [np.empty(self.clients * rows * width) for width in self.takes[1:]]
-            self.spare = np.empty(self.clients * rows * max(self.takes))
+            self.held = [self._ones(rows * width) for width in [*self.takes, self.outputs]]
+            self.inner = [self._ones(rows * width) for width in self.takes[1:]]
+            self.spare = self._ones(rows * max(self.takes))
         if rows not in self.spaces:
             self.spaces[rows] = self._cut(rows)
         return self.spaces[rows]
 
+    def _ones(self, numbers: int) -> Reals:
+        return np.ones(self.clients * numbers, self.precision)  # activations never see what happened to lie there
+
     def _cut(self, rows: int) -> Space:
-        def cut(memory: Floats, width: int) -> Floats:
+        def cut(memory: Reals, width: int) -> Reals:
             return memory[: self.clients * rows * width].reshape(self.clients, rows, width)
 
         *taken, last = [cut(*each) for each in zip(self.held, [*self.takes, self.outputs], strict=True)]
@@ -167,17 +171,17 @@ def product_of(backend: Backend) -> Product:
         return lambda left, right, out: np.matmul(left, right, out=out)
     import torch
 
-    def product(left: Floats, right: Floats, out: Floats) -> None:
+    def product(left: Reals, right: Reals, out: Reals) -> None:
         torch.bmm(torch.from_numpy(left), torch.from_numpy(right), out=torch.from_numpy(out))
 
     return product
 
 
-def _turned(stack: Floats) -> Floats:
+def _turned(stack: Reals) -> Reals:
     return stack.transpose(0, 2, 1)
 
 
-def _squares(rows: Floats) -> Floats:
+def _squares(rows: Reals) -> Reals:
     """Return the squared L2 norm of each row, shape (clients, rows)."""
-    found: Floats = np.einsum("crw,crw->cr", rows, rows)
+    found: Reals = np.vecdot(rows, rows)
     return found

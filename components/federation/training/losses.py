@@ -1,23 +1,23 @@
 """Loss of each row and its slope by what the network puts out."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from components.federation.training.reals import Reals
+
 Loss = Literal["squared", "cross_entropy"]
 
 
-def squared(outputs: Floats, targets: npt.NDArray[Any]) -> Floats:
+def squared(outputs: Reals, targets: Reals) -> Reals:
     """Return (output - target)^2 of each row; `outputs`, shape (clients, rows, 1), become the slopes."""
     outputs[..., 0] -= targets
-    losses: Floats = np.square(outputs[..., 0])
+    losses: Reals = np.square(outputs[..., 0])
     outputs *= 2
     return losses
 
 
-def cross_entropy(outputs: Floats, targets: npt.NDArray[Any]) -> Floats:
+def cross_entropy(outputs: Reals, targets: Reals) -> Reals:
     """Return -log softmax of each row at its class; logits, shape (clients, rows, classes), become the slopes."""
     outputs -= outputs.max(axis=-1, keepdims=True)
     at = targets[..., None].astype(np.intp)
@@ -26,7 +26,7 @@ def cross_entropy(outputs: Floats, targets: npt.NDArray[Any]) -> Floats:
     total = outputs.sum(axis=-1, keepdims=True)
     outputs /= total
     np.put_along_axis(outputs, at, np.take_along_axis(outputs, at, axis=-1) - 1, axis=-1)
-    losses: Floats = np.log(total[..., 0]) - reached
+    losses: Reals = np.log(total[..., 0]) - reached
     return losses
 
 

@@ -3,13 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from components.federation.training.reals import Precision, Reals
 from components.federation.work import LocalTraining
 
-Floats = npt.NDArray[np.float64]
-
-Step = Callable[[Floats, Floats], None]
+Step = Callable[[Reals, Reals], None]
 """Takes weights and gradient, shape (clients, size): moves the first, and may overwrite the second.
 
 Clients that are done leave from the end, so that a later call may bring fewer.
@@ -19,17 +17,17 @@ FIRST, SECOND, LEAST = 0.9, 0.999, 1e-8
 """Adam's beta_1, beta_2 and epsilon (Kingma and Ba, arXiv 1412.6980, algorithm 1)."""
 
 
-def optimiser(options: LocalTraining, clients: int, size: int) -> Step:
-    """Return a new optimiser."""
+def optimiser(options: LocalTraining, shape: tuple[int, int], precision: Precision) -> Step:
+    """Return a new optimiser for weights of shape (clients, size)."""
     if options.optimizer == "adam":
-        return _adam(options.learning_rate, clients, size)
-    return _sgd(options.learning_rate, options.momentum, clients, size)
+        return _adam(options.learning_rate, shape, precision)
+    return _sgd(options.learning_rate, options.momentum, shape, precision)
 
 
-def _sgd(rate: float, momentum: float, clients: int, size: int) -> Step:
-    velocity = np.zeros((clients, size)) if momentum else None
+def _sgd(rate: float, momentum: float, shape: tuple[int, int], precision: Precision) -> Step:
+    velocity = np.zeros(shape, precision) if momentum else None
 
-    def step(weights: Floats, gradient: Floats) -> None:
+    def step(weights: Reals, gradient: Reals) -> None:
         if velocity is not None:
             gathered = velocity[: len(weights)]
             gathered *= momentum
@@ -41,11 +39,11 @@ def _sgd(rate: float, momentum: float, clients: int, size: int) -> Step:
     return step
 
 
-def _adam(rate: float, clients: int, size: int) -> Step:
-    means, squares, spare = (np.zeros((clients, size)) for _ in range(3))
+def _adam(rate: float, shape: tuple[int, int], precision: Precision) -> Step:
+    means, squares, spare = (np.zeros(shape, precision) for _ in range(3))
     taken = 0
 
-    def step(weights: Floats, gradient: Floats) -> None:
+    def step(weights: Reals, gradient: Reals) -> None:
         nonlocal taken
         taken += 1
         mean, square, root = (each[: len(weights)] for each in (means, squares, spare))
