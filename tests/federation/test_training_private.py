@@ -16,7 +16,7 @@ from components.federation.training import Dense, Looped, Stacked
 from components.federation.training.autograd_pass import AutogradPass
 from components.federation.training.dense_pass import DensePass, product_of
 from components.federation.training.modules import put_into
-from components.federation.training.passes import Batch
+from components.federation.training.passes import Batch, factors
 from components.federation.work import LocalTraining, PerRecord, Work
 
 Floats = npt.NDArray[np.float64]
@@ -171,20 +171,21 @@ def test_noise_is_multiplier_times_clip_over_the_expected_batch_and_its_absence_
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_step_has_noise_of_its_own(engine: Stacked | Looped) -> None:
-    network = Dense(2, ())
-    drawn: list[npt.NDArray[Any]] = []
+def test_every_step_of_every_client_has_noise_of_its_own(engine: Stacked | Looped) -> None:
+    network, noise = Dense(400, ()), Noise.from_seed(0)
+    rate, steps = 1e-6, 25
+    nothing = Work("one", np.zeros((20, 400), dtype=np.float32), np.zeros(20, dtype=np.float32), 0)
+    works = [replace(nothing, privacy=PerRecord(1.0, 1.0, noise)) for _ in range(4)]
+    done = engine.train(network, np.zeros(401), works, LocalTraining(steps, 20, learning_rate=rate))
+    summed = np.stack([each.update for each in done]) * 20 / rate
+    assert summed.std() == pytest.approx(np.sqrt(steps), rel=0.1)  # the same one at each step would come to 25
+    assert np.abs(np.corrcoef(summed) - np.eye(4)).max() < 0.25
 
-    class Kept(Noise):
-        def normal(self, shape: tuple[int, ...], dtype: type[Any] = np.float64) -> npt.NDArray[Any]:
-            drawn.append(super().normal(shape, dtype))
-            return drawn[-1].copy()
 
-    one = work(20, network, PerRecord(1.0, 1.0, Kept.from_seed(0)))
-    (done,) = engine.train(network, np.zeros(3), [one], LocalTraining(3, 4, learning_rate=1e-9))
-    rows = np.concatenate([each.reshape(-1, 3) for each in drawn])
-    assert len(rows) == done.steps == 15
-    assert len(np.unique(rows)) == rows.size
+def test_a_norm_that_is_no_number_is_scaled_to_nothing() -> None:
+    squares = np.array([[4.0, 0.25, 0.0, np.inf, np.nan, 9.0]])
+    present = np.array([[True] * 5 + [False]])
+    assert factors(squares, np.array([1.0]), present).tolist() == [[0.5, 1, 1, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
