@@ -173,6 +173,7 @@ def plan(composed: Composed) -> int:
         _table(composed, found),
         climbing,
         _stages(composed, found),
+        _federating(composed) if hopeless is None else [],
         _writing(composed, found),
         _settings(composed),
     ]
@@ -207,6 +208,16 @@ def _climbing(composed: Composed) -> tuple[list[tuple[str, str]], RunnerError | 
     except RunnerError as error:
         return lines, error
     return [*lines, *search_time(method, table, given, requirements)], None
+
+
+def _federating(composed: Composed) -> Iterator[tuple[str, str]]:
+    """Yield what is to be said of clients, and of what training costs each."""
+    from runner.alone import alone
+
+    if not alone(composed.config):
+        from runner.plan_federation import federation_lines
+
+        yield from federation_lines(composed)
 
 
 def _refuse_unlearnable(composed: Composed, table: "Table") -> None:
@@ -249,10 +260,11 @@ def _table(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
 
 
 def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
+    from runner.alone import alone
     from runner.plan_minimization import aim_of
 
     config = composed.config
-    data = config.dataset
+    data, single = config.dataset, alone(config)
     train = train_rows(header.rows, data.split.test)
     k, _ = asked_k(config.anonymization)
     trains = getattr(type(config.model), "trains", True)
@@ -265,19 +277,27 @@ def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     if anonymised:
         whose = "the train rows" if data.split.test else "all rows"
         bound = f"; k={k} allows at most {train // k:,} classes" if k else ""
-        steps.append(("anonymization", f"{_described(config.anonymization)}: of {whose}{bound}"))
+        each = (
+            "" if single else f"; each client its own, levels harmonised by {config.federation.harmonising.harmonise}"
+        )
+        steps.append(("anonymization", f"{_described(config.anonymization)}: of {whose}{bound}{each}"))
     if modelled and anonymised and trains:
         steps.append(("retraining", f"{config.model.name} anew, on the release alone"))
+    if not single:
+        noise = "without noise" if config.dp.name == ABSENT else f"with noise: {_described(config.dp)}"
+        steps.append(("federation", f"{_described(config.federation)} {noise}"))
     aim = aim_of(composed, header.rows)
     idle = getattr(aim, "reason", "")
     if not idle:
         steps.append(("minimization", f"{_described(config.minimization)}: {aim}"))
-    later = [(section, getattr(config, section)) for section in ("federation", "dp", "risk")]
-    steps += [(section, _described(chosen)) for section, chosen in later if chosen.name != ABSENT]
+    if config.risk.name != ABSENT:
+        steps.append(("risk", _described(config.risk)))
     if modelled:
         steps.append(("assessment", "every model on raw test rows, beside the lines constant and linear"))
     yield from ((f"{number} {name}", about) for number, (name, about) in enumerate(steps, start=1))
     absent = {name: "" for name in SECTIONS if getattr(config, name).name == ABSENT}
+    if single:
+        absent |= {name: f" ({single})" for name in ("federation", "dp") if name not in absent}
     if idle and "minimization" not in absent:
         absent["minimization"] = f" ({idle})"
     yield "skipped", ", ".join(f"{name}{absent[name]}" for name in SECTIONS if name in absent) or "nothing"
