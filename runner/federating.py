@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from math import isfinite
 from typing import Any
 
 import pandas as pd
@@ -34,6 +35,7 @@ from runner.modelling import save
 from schemas.ledger import LEDGER_COLUMNS
 from schemas.record import ClientPrivacy, FederatedClient, FederatedRound
 from schemas.tables import Metric
+from schemas.wording import names
 
 ABSENT = "none"
 
@@ -109,7 +111,7 @@ def _together(found: Harmonisation) -> Release:
     )
 
 
-def federation(job: Job, some: Partners, found: Harmonisation | None) -> Federated:
+def federation(job: Job, some: Partners, found: Harmonisation | None) -> tuple[Federated, Accounts]:
     """Train together, write what happened, and settle the accounts."""
     config, privacy = job.config, _privacy(job)
     with job.stage("federation") as note:
@@ -130,7 +132,32 @@ def federation(job: Job, some: Partners, found: Harmonisation | None) -> Federat
         job.measured(_metrics(done, settled))
         note.facts = {"rounds": len(done.training.rounds), "clients": len(done.training.clients)}
         note.outputs = {path.name: canonical.digest_file(path) for path in files}
-    return done
+    return done, settled
+
+
+def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]]:
+    """Return what the closing lines say of a federation: who took part, and what each client's messages cost it."""
+    training = done.training
+    out = sorted({name for each in training.rounds for name in _excluded(each.closed)})
+    left = f", {names(out)} left out for drift in some" if out else ""
+    lines = [("federation", f"{len(training.clients)} clients, {len(training.rounds)} rounds{left}; {done.ended}")]
+    if not settled.claims:
+        return [*lines, ("guarantee", f"{NO_GUARANTEE} (dp=none)")]
+    if settled.reasons:
+        return [*lines, ("guarantee", f"{NO_GUARANTEE}: {settled.reasons[0]}")]
+    costs = {name: claim.epsilons["outsider"] for name, claim in settled.claims.items()}
+    worst_one = max(costs, key=lambda name: costs[name].value)
+    claim, cost = settled.claims[worst_one], costs[worst_one]
+    unit = "one record" if UNITS[claim.relation] == "record" else "a client's whole table"
+    told = f"epsilon {shown(cost.value)} at most, delta {cost.delta:g}, for {unit}, against {against(claim)}"
+    return [*lines, ("guarantee", told)]
+
+
+def against(claim: Claim) -> str:
+    """Name whom a claim holds against."""
+    held = [party for party, each in claim.epsilons.items() if isfinite(each.value)]
+    words = {"outsider": "outsiders", "client": "other clients", "server": "the server"}
+    return ", ".join(words[party] for party in held)
 
 
 def _privacy(job: Job) -> Privacy | None:

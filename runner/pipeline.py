@@ -42,7 +42,7 @@ from runner.facts import (
     unfit_sections,
     utility_metrics,
 )
-from runner.federating import Partners, at_sites, federation, harmonised, partners
+from runner.federating import Partners, at_sites, federation, federation_lines, harmonised, partners
 from runner.folder import Workspace
 from runner.given import read_given
 from runner.job import Job
@@ -138,7 +138,7 @@ def _flow(job: Job) -> list[str]:
     original = _model(job, parts.train, keep=some is None)
     release, agreed = _anonymization(job, parts.train, some, original, given)
     retrained = _retraining(job, release, original, keep=some is None)
-    together = _federation(job, some, agreed)
+    together, lines = _federation(job, some, agreed)
     outcome = minimization(job, aim, _kept(job, original, retrained, together, release))
     _assessment(
         job, parts, release, {"original": original, "anonymized": retrained, "federated": together}, outcome, some
@@ -152,6 +152,7 @@ def _flow(job: Job) -> list[str]:
         metrics=job.metrics,
         how=[
             *([] if release is None else [*criteria_lines(release), *search_lines(release)]),
+            *lines,
             *_asked(aim, outcome),
         ],
         # What is to be said of the result comes before what is to be said of a hierarchy's labels.
@@ -328,12 +329,15 @@ def _retraining(job: Job, release: Release | None, original: Model | None, *, ke
     return model
 
 
-def _federation(job: Job, some: Partners | None, agreed: Harmonisation | None) -> Model | None:
+def _federation(
+    job: Job, some: Partners | None, agreed: Harmonisation | None
+) -> tuple[Model | None, list[tuple[str, str]]]:
     """Let the sites train together; the model that comes of it is the one that the run keeps."""
     if some is None:
         job.skip("federation", alone(job.config))
-        return None
-    return federation(job, some, agreed).model
+        return None, []
+    done, settled = federation(job, some, agreed)
+    return done.model, federation_lines(done, settled)
 
 
 def _kept(

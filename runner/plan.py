@@ -263,7 +263,7 @@ def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     from runner.alone import alone
     from runner.plan_minimization import aim_of
 
-    config = composed.config
+    config: Any = composed.config
     data, single = config.dataset, alone(config)
     train = train_rows(header.rows, data.split.test)
     k, _ = asked_k(config.anonymization)
@@ -277,15 +277,14 @@ def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     if anonymised:
         whose = "the train rows" if data.split.test else "all rows"
         bound = f"; k={k} allows at most {train // k:,} classes" if k else ""
-        each = (
-            "" if single else f"; each client its own, levels harmonised by {config.federation.harmonising.harmonise}"
-        )
+        each = "" if single else "; each client its own, on levels that all agree on"
         steps.append(("anonymization", f"{_described(config.anonymization)}: of {whose}{bound}{each}"))
     if modelled and anonymised and trains:
         steps.append(("retraining", f"{config.model.name} anew, on the release alone"))
     if not single:
-        noise = "without noise" if config.dp.name == ABSENT else f"with noise: {_described(config.dp)}"
-        steps.append(("federation", f"{_described(config.federation)} {noise}"))
+        from runner.plan_federation import described
+
+        steps.append(("federation", described(config.federation, config.dp)))
     aim = aim_of(composed, header.rows)
     idle = getattr(aim, "reason", "")
     if not idle:

@@ -114,7 +114,7 @@ def summary(
         lines.append(("suppressed", f"{suppressed:,.0f} of {figures.before('rows') or 0:,.0f} rows"))
     lines += how
     for metric in ("accuracy", "r2"):
-        if reached := figures.models(metric, ("original", "anonymized", "minimized")):
+        if reached := figures.models(metric, ("original", "anonymized", "federated", "minimized")):
             shown = " -> ".join(f"{value:.3f} {scope}" for scope, value in reached.items())
             lines.append((metric, f"{shown}   (test rows, {_learned(dataset, metric)})"))
             lines += [

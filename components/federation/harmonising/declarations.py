@@ -20,7 +20,7 @@ class Harmonising(Contract):
     """How sites come to the levels that they publish on."""
 
     harmonise: Literal["max", "common", "none"] = Field(
-        default="max",
+        default="common",
         description="levels of all sites: the element-wise maximum of the sites' own optima, the one level vector that "
         "satisfies every site with the least total loss, or each site its own (which leaves no common input space)",
     )
