@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from components.dp.conditions import NO_GUARANTEE, Setting, withdrawn_by_combination
-from components.dp.declarations import Adaptive, ByEpsilon, ByTiers, Global, Personalized, Privacy, Record
+from components.dp.declarations import Adaptive, ByEpsilon, ByTiers, Global, Noised, Personalise, Personalized, Record
 from components.dp.sensitivity import Mechanism
 from schemas.faults import Fault
 
 
-def mechanism_of(privacy: Privacy) -> Mechanism:
+def mechanism_of(privacy: Noised) -> Mechanism:
     """Return where a declaration adds its noise."""
     if isinstance(privacy, Record):
         return "record"
@@ -17,13 +17,17 @@ def mechanism_of(privacy: Privacy) -> Mechanism:
     return "local"
 
 
-def faults(privacy: Privacy, clients: int | None = None) -> Iterator[Fault]:
+def personalise_of(privacy: Noised) -> Personalise | None:
+    """Return how a declaration personalises; None where all clients are alike."""
+    return None if isinstance(privacy, Global) else privacy.personalise
+
+
+def faults(privacy: Noised, clients: int | None = None) -> Iterator[Fault]:
     """Yield what is wrong with a declaration by itself.
 
     Parameters
     ----------
-    privacy : Privacy
-        Of any kind.
+    privacy : Noised
     clients : int, optional
         How many there are, where that is known.
     """
@@ -35,12 +39,12 @@ def faults(privacy: Privacy, clients: int | None = None) -> Iterator[Fault]:
         yield from _cohort(privacy, clients)
 
 
-def combination_faults(privacy: Privacy, setting: Setting) -> Iterator[Fault]:
+def combination_faults(privacy: Noised, setting: Setting) -> Iterator[Fault]:
     """Yield what takes the epsilon away and was not asked to be reported instead.
 
     Parameters
     ----------
-    privacy : Privacy
+    privacy : Noised
     setting : Setting
         What the rest of the configuration makes of it.
     """
@@ -56,8 +60,8 @@ def combination_faults(privacy: Privacy, setting: Setting) -> Iterator[Fault]:
         )
 
 
-def _strength(privacy: Privacy) -> Iterator[Fault]:
-    how = getattr(privacy, "personalise", None)
+def _strength(privacy: Noised) -> Iterator[Fault]:
+    how = personalise_of(privacy)
     given = [name for name in ("multiplier", "target_epsilon") if getattr(privacy, name) is not None]
     if isinstance(how, ByTiers | ByEpsilon):
         for name in given:
@@ -85,8 +89,8 @@ def _strength(privacy: Privacy) -> Iterator[Fault]:
             yield Fault(place, "it is beyond the budget", f"at most {privacy.budget:g}", "lower it, or raise dp.budget")
 
 
-def _tiers(privacy: Privacy) -> Iterator[Fault]:
-    how = getattr(privacy, "personalise", None)
+def _tiers(privacy: Noised) -> Iterator[Fault]:
+    how = personalise_of(privacy)
     if not isinstance(how, ByTiers):
         return
     place = "dp.personalise.tiers"

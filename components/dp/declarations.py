@@ -153,3 +153,7 @@ class Record(Privacy):
     personalise: Personalise | None = Field(
         default=None, description="how a client's multiplier follows its risk; null: the same for all"
     )
+
+
+Noised = Global | Personalized | Record
+"""Every kind of noise."""

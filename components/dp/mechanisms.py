@@ -107,7 +107,7 @@ def distributed_multiplier(multiplier: float, answered: int, declared: int) -> f
     multiplier : float
         What the sum of the declared smallest cohort carries.
     answered : int
-        Clients that came.
+        Clients that came; 1 gives what a single message carries.
     declared : int
         The smallest cohort: with fewer the round is to be aborted.
 

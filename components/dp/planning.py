@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from components.dp.accounting import Epsilon, epsilon, multiplier_for, within
-from components.dp.checks import mechanism_of
+from components.dp.checks import mechanism_of, personalise_of
 from components.dp.declarations import (
     Adaptive,
     ByEpsilon,
@@ -14,8 +14,8 @@ from components.dp.declarations import (
     ByShift,
     ByTiers,
     Global,
+    Noised,
     Personalized,
-    Privacy,
     Record,
 )
 from components.dp.personalising import Assigned, Basis, everyone_alike, personalised
@@ -69,7 +69,7 @@ class Planned:
 
 
 def planned(
-    privacy: Privacy,
+    privacy: Noised,
     rows: Mapping[str, int],
     training: Training,
     risks: Mapping[str, float] | None = None,
@@ -79,7 +79,7 @@ def planned(
 
     Parameters
     ----------
-    privacy : Privacy
+    privacy : Noised
         Without fault (see `components.dp.checks`).
     rows : mapping of str to int
         Rows that each client trains on.
@@ -104,24 +104,22 @@ def planned(
 
 
 def _pattern(
-    privacy: Privacy, rows: int, training: Training, client: str, weights: Mapping[str, float] | None
+    privacy: Noised, rows: int, training: Training, client: str, weights: Mapping[str, float] | None
 ) -> tuple[Releases, ...]:
     """Return what one round releases, with a multiplier of 1."""
     mechanism = mechanism_of(privacy)
-    relation = getattr(privacy, "relation")  # noqa: B009 (of every kind, and not of their base)
-    units = sensitivity(UNITS[relation], relation, mechanism)
+    units = sensitivity(UNITS[privacy.relation], privacy.relation, mechanism)
     if isinstance(privacy, Record):
         return per_record(rows, training.batch_size, training.epochs, 1, units)
-    clipping = getattr(privacy, "clipping", None)
-    votes = clipping.vote_noise if isinstance(clipping, Adaptive) else None
+    votes = privacy.clipping.vote_noise if isinstance(privacy.clipping, Adaptive) else None
     shared = weights if mechanism != "local" else None
     return per_update(1, units, votes, shared[client] / max(shared.values()) if shared else 1.0)
 
 
 def _assigned(
-    privacy: Privacy, patterns: Mapping[str, tuple[Releases, ...]], rounds: int, risks: Mapping[str, float] | None
+    privacy: Noised, patterns: Mapping[str, tuple[Releases, ...]], rounds: int, risks: Mapping[str, float] | None
 ) -> dict[str, Assigned]:
-    how = getattr(privacy, "personalise", None)
+    how = personalise_of(privacy)
     if isinstance(privacy, Global) and privacy.target_epsilon is not None:
         # One noise for all: that of the client who needs most of it.
         alike = Assigned(None, privacy.target_epsilon, "policy")
@@ -155,7 +153,7 @@ def _within_target(
     }
 
 
-def _multiplier(privacy: Privacy, assigned: Assigned, pattern: tuple[Releases, ...], rounds: int) -> float | None:
+def _multiplier(privacy: Noised, assigned: Assigned, pattern: tuple[Releases, ...], rounds: int) -> float | None:
     if not pattern or not rounds:
         return None
     if assigned.target_epsilon is not None:
@@ -163,7 +161,7 @@ def _multiplier(privacy: Privacy, assigned: Assigned, pattern: tuple[Releases, .
     return assigned.multiplier
 
 
-def _planned(privacy: Privacy, assigned: Assigned, pattern: tuple[Releases, ...], rounds: int) -> Planned:
+def _planned(privacy: Noised, assigned: Assigned, pattern: tuple[Releases, ...], rounds: int) -> Planned:
     multiplier = _multiplier(privacy, assigned, pattern, rounds)
     unclipped = isinstance(privacy, Personalized) and privacy.paper
     strength = 0.0 if unclipped else multiplier or 0.0

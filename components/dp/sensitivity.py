@@ -66,14 +66,6 @@ def sensitivity(unit: Unit, relation: Relation, mechanism: Mechanism) -> float:
     return known[relation]
 
 
-def weighted_units(units: float, weights: list[float]) -> float:
-    """Return the sensitivity of an average whose noise is that of equal weights.
-
-    The largest weight sets it: weights of .5, .25, .25 with noise for thirds have 1.5 times the sensitivity.
-    """
-    return units * max(weights) / sum(weights) * len(weights)
-
-
 def strengths(mechanism: Mechanism, cohort: int) -> dict[Party, float]:
     """Return by what each party's view changes the noise multiplier; 0 where it sees messages without noise.
 

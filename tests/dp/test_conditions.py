@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from components.dp.conditions import Setting, withdrawn
-from components.dp.sensitivity import sensitivity, strengths, weighted_units
+from components.dp.sensitivity import sensitivity, strengths
 from schemas.faults import ConfigurationError
 
 ALL = ("server", "distributed", "local", "record")
@@ -99,11 +99,6 @@ def test_a_gradient_clipped_by_record_moves_by_one_clip_a_record():
 def test_any_other_combination_is_refused(unit: Any, relation: Any, mechanism: Any):
     with pytest.raises(ConfigurationError, match="no known sensitivity"):
         sensitivity(unit, relation, mechanism)
-
-
-def test_the_largest_weight_sets_the_sensitivity():
-    assert weighted_units(1.0, [0.5, 0.25, 0.25]) == pytest.approx(1.5)
-    assert weighted_units(2.0, [1, 1, 1]) == pytest.approx(2)
 
 
 def test_noise_at_the_server_stands_between_clients_and_outsiders_alone():
