@@ -31,10 +31,20 @@ def votes(clipped: Clipped, noise: Noise, multipliers: npt.ArrayLike) -> Floats:
     ndarray of float64, shape (clients,)
         Answers with noise of standard deviation ``multiplier / 2``.
     """
-    answers = np.where(clipped.shortened, -0.5, 0.5)
+    answers = _answers(clipped)
     deviations = np.broadcast_to(0.5 * np.asarray(multipliers, dtype=np.float64), answers.shape)
     step = grid_step(0.5, float(deviations.max(initial=0.0)))
     return np.asarray(answers + grid_noise(answers.shape, deviations, step, noise))
+
+
+def summed_votes(clipped: Clipped, noise: Noise, multiplier: float) -> float:
+    """Return the sum of all answers (see `votes`) with one noise, which the server adds."""
+    step = grid_step(0.5, 0.5 * multiplier)
+    return float(_answers(clipped).sum() + grid_noise((1,), 0.5 * multiplier, step, noise)[0])
+
+
+def _answers(clipped: Clipped) -> Floats:
+    return np.where(clipped.shortened, -0.5, 0.5)
 
 
 def following(norm: float, total: float, divisor: int, quantile: float, rate: float) -> float:
@@ -45,7 +55,7 @@ def following(norm: float, total: float, divisor: int, quantile: float, rate: fl
     norm : float
         This round's.
     total : float
-        The sum of `votes` that arrived.
+        The sum of `votes` that arrived, or `summed_votes`.
     divisor : int
         Clients that were expected, whether they came or not.
     quantile : float
