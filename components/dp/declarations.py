@@ -98,7 +98,9 @@ class Privacy(Declaration):
         default=None, description="noise multiplier: standard deviation of the noise over the clip"
     )
     target_epsilon: Positive | None = Field(
-        default=3.0, description="or the epsilon after all rounds, from which the multiplier is calibrated"
+        default=3.0,
+        description="or the epsilon after all rounds, from which the multiplier is calibrated; where risk lowers a "
+        "client's multiplier, that client's epsilon is larger",
     )
     budget: Positive | None = Field(
         default=None, description="largest epsilon of a client: it stops to contribute before; null: no limit"

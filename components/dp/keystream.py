@@ -10,7 +10,7 @@ are not hidden either.
 import os
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,7 @@ class Keystream:
     _zeros: bytes = field(default=b"", init=False, repr=False)
     _bytes: bytearray = field(default_factory=bytearray, init=False, repr=False)
 
-    def __getstate__(self) -> dict[str, int | None]:
+    def __getstate__(self) -> NoReturn:
         """Refuse to be copied: two sources would make the same noise."""
         raise TypeError("a source of noise can't be copied or stored")
 
