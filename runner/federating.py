@@ -14,7 +14,7 @@ from components.data import Split, Table
 from components.dp.checks import mechanism_of
 from components.dp.claims import WEAK, Claim, sentence, shown, worst
 from components.dp.conditions import NO_GUARANTEE
-from components.dp.declarations import Privacy, Relation
+from components.dp.declarations import Noised, Relation
 from components.dp.sensitivity import UNITS, sensitivity
 from components.federation.accounts import Accounts, accounts
 from components.federation.drift.picture import picture
@@ -160,8 +160,8 @@ def against(claim: Claim) -> str:
     return ", ".join(words[party] for party in held)
 
 
-def _privacy(job: Job) -> Privacy | None:
-    return job.config.dp if isinstance(job.config.dp, Privacy) else None
+def _privacy(job: Job) -> Noised | None:
+    return job.config.dp if isinstance(job.config.dp, Noised) else None
 
 
 def _bring(some: Partners, found: Harmonisation | None) -> Sites:
@@ -282,7 +282,7 @@ def _client(site: Site, found: Harmonisation | None, done: Federated, closed: Se
     )
 
 
-def _privacy_section(privacy: Privacy, done: Federated, settled: Accounts) -> dict[str, Any]:
+def _privacy_section(privacy: Noised, done: Federated, settled: Accounts) -> dict[str, Any]:
     """Return field 12 of the record."""
     mechanism = mechanism_of(privacy)
     relation: Relation = getattr(privacy, "relation", "replace_table")

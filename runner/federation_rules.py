@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from components.dp.checks import combination_faults, faults
-from components.dp.declarations import Privacy, Record
+from components.dp.declarations import Noised, Record
 from components.federation.aggregation.declarations import Mean
 from components.federation.declarations import Federation, Scaffold
 from components.federation.harmonising.declarations import harmonising_faults
@@ -28,7 +28,7 @@ def federation_faults(config: Any) -> Iterator[Fault]:
     yield from _client_column(config)
     yield from _training(federation)
     yield from _target(config)
-    if isinstance(config.dp, Privacy):
+    if isinstance(config.dp, Noised):
         clients = getattr(federation.clients, "clients", None)
         yield from faults(config.dp, clients)
         yield from combination_faults(
@@ -82,7 +82,7 @@ def _target(config: Any) -> Iterator[Fault]:
             )
 
 
-def _noised(privacy: Privacy, federation: Federation) -> Iterator[Fault]:
+def _noised(privacy: Noised, federation: Federation) -> Iterator[Fault]:
     bound = federation.aggregation.norm_bound
     if bound is not None and not isinstance(privacy, Record):
         yield Fault(

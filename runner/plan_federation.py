@@ -6,7 +6,7 @@ from typing import Any
 from components.data import Table, read
 from components.dp.claims import shown
 from components.dp.conditions import NO_GUARANTEE, withdrawn
-from components.dp.declarations import ByMax, ByMean, ByMinMax, ByShift, ByTiers, Privacy
+from components.dp.declarations import ByMax, ByMean, ByMinMax, ByShift, ByTiers, Noised
 from components.dp.planning import Planned, Training, planned
 from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.weights import client_weights
@@ -51,14 +51,14 @@ def federation_lines(composed: Composed) -> Iterator[tuple[str, str]]:
     rows = {site.name: len(site.train.frame) for site in made if len(site.train.frame)}
     idle = [site.name for site in made if site.name not in rows]
     yield "clients", f"{len(rows)} with {sum(rows.values()):,} train rows" + _idle(idle)
-    if not isinstance(config.dp, Privacy):
+    if not isinstance(config.dp, Noised):
         yield from (("client", f"{name}: {count:,} train rows") for name, count in list(rows.items())[:MOST])
         yield "guarantee", f"{NO_GUARANTEE}: dp=none"
         return
     yield from _costs(config, config.dp, rows)
 
 
-def _costs(config: Any, privacy: Privacy, rows: dict[str, int]) -> Iterator[tuple[str, str]]:
+def _costs(config: Any, privacy: Noised, rows: dict[str, int]) -> Iterator[tuple[str, str]]:
     federation, how = config.federation, getattr(config.dp, "personalise", None)
     by_risk = isinstance(how, ByMax | ByMean | ByMinMax | ByShift)
     if isinstance(how, ByTiers):
@@ -86,7 +86,7 @@ def _costs(config: Any, privacy: Privacy, rows: dict[str, int]) -> Iterator[tupl
         yield "", f"delta is no smaller than one over the rows of {names(large)}: lower dp.delta"
 
 
-def _cost(plan: Planned, privacy: Privacy, *, by_risk: bool) -> str:
+def _cost(plan: Planned, privacy: Noised, *, by_risk: bool) -> str:
     if not plan.per_round or plan.multiplier is None:
         return "nothing to release"
     first = plan.per_round[0]

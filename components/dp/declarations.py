@@ -99,8 +99,8 @@ class Privacy(Declaration):
     )
     target_epsilon: Positive | None = Field(
         default=3.0,
-        description="or the epsilon after all rounds, from which the multiplier is calibrated; where risk lowers a "
-        "client's multiplier, that client's epsilon is larger",
+        description="or the epsilon after all rounds, from which multipliers are calibrated; where they follow risk, "
+        "none is so low that its client exceeds it",
     )
     budget: Positive | None = Field(
         default=None, description="largest epsilon of a client: it stops to contribute before; null: no limit"

@@ -7,7 +7,7 @@ from components.dp.accountant import Accountant
 from components.dp.checks import mechanism_of
 from components.dp.claims import Claim
 from components.dp.conditions import Setting, withdrawn
-from components.dp.declarations import Personalized, Privacy, Relation
+from components.dp.declarations import Noised, Personalized, Relation
 from components.dp.ledger import Terms, covered_rows, spans
 from components.dp.sensitivity import strengths
 from components.federation.messages import KINDS, SERVER, Crossing
@@ -33,13 +33,13 @@ class Accounts:
     ledger: list[LedgerRow]
 
 
-def accounts(done: Federated, privacy: Privacy | None, setting: Setting | None) -> Accounts:
+def accounts(done: Federated, privacy: Noised | None, setting: Setting | None) -> Accounts:
     """Settle the accounts of a federation.
 
     Parameters
     ----------
     done : Federated
-    privacy : Privacy or None
+    privacy : Noised or None
     setting : Setting or None
         See `components.federation.privacy.setting_of`.
     """

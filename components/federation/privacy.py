@@ -7,7 +7,7 @@ from math import sqrt
 from components.dp import planning
 from components.dp.accountant import Accountant
 from components.dp.checks import mechanism_of
-from components.dp.declarations import Adaptive, Global, Personalized, Privacy, Record
+from components.dp.declarations import Adaptive, Global, Noised, Personalized, Record
 from components.dp.noise import Noise
 from components.dp.planning import Planned, planned
 from components.federation.client import Guard
@@ -36,7 +36,7 @@ class Guarded:
 
 
 def guarded(
-    privacy: Privacy | None,
+    privacy: Noised | None,
     schedule: Schedule,
     rows: Mapping[str, int],
     risks: Mapping[str, float],
@@ -46,7 +46,7 @@ def guarded(
 
     Parameters
     ----------
-    privacy : Privacy or None
+    privacy : Noised or None
     schedule : Schedule
     rows : mapping of str to int
         Train rows of each client.
@@ -84,7 +84,7 @@ def _of_records(
 
 
 def _of_updates(
-    privacy: Privacy,
+    privacy: Noised,
     accounts: Mapping[str, Accountant],
     plans: Mapping[str, Planned],
     schedule: Schedule,

@@ -2,12 +2,12 @@
 
 from components.dp.checks import mechanism_of
 from components.dp.conditions import Setting
-from components.dp.declarations import Personalized, Privacy
+from components.dp.declarations import Noised, Personalized
 from components.federation.aggregation.declarations import Mean
 from components.federation.declarations import Federation, Scaffold
 
 
-def setting_of(privacy: Privacy, federation: Federation, *, learned_encoder: bool = False) -> Setting:
+def setting_of(privacy: Noised, federation: Federation, *, learned_encoder: bool = False) -> Setting:
     """Return what decides whether an epsilon holds.
 
     Control variates follow from what clients release (`components.federation.control`), and drift, robust aggregation

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from components.data.table import Table
-from components.dp.declarations import Privacy
+from components.dp.declarations import Noised
 from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.weights import client_weights
 from components.federation.attacks.declarations import AnyAttack
@@ -71,7 +71,7 @@ class Federated:
 
 def federate(  # noqa: PLR0913  # each is another part of the run
     params: Federation,
-    privacy: Privacy | None,
+    privacy: Noised | None,
     model: Declaration,
     sites: Sites,
     seed: int,
@@ -84,7 +84,7 @@ def federate(  # noqa: PLR0913  # each is another part of the run
     Parameters
     ----------
     params : Federation
-    privacy : Privacy or None
+    privacy : Noised or None
     model : Declaration
         One of `components.federation.model.FEDERATED`.
     sites : Sites
@@ -158,7 +158,7 @@ def _shares(params: Federation, rows: Mapping[str, int], wire: Wire) -> dict[str
     return {client: weight / params.participation for client, weight in client_weights(rule, known).items()}
 
 
-def _divides_by_expected(params: Federation, privacy: Privacy | None) -> bool:
+def _divides_by_expected(params: Federation, privacy: Noised | None) -> bool:
     rule = params.aggregation.rule
     divisor = rule.divisor if isinstance(rule, Mean) else None
     return (privacy is not None) if divisor is None else divisor == "expected"
