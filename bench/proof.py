@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from bench import agreement, anonymisation, guided, lattice, methods, minimization, points, report
+from bench import agreement, anonymisation, drift, guided, lattice, methods, minimization, points, report
 from bench.points import Verdict
 from bench.product import ROOT
 
@@ -44,6 +44,7 @@ POINTS: dict[str, Callable[[Path], Verdict]] = {
     "minimisation: right values": agreement.right_values,
     "minimisation: every framework by its real library": agreement.frameworks,
     "minimisation: time, memory and rows a second": minimization.proof,
+    "drift: attackers excluded or harmless, honest sites not, 24 seeds": drift.proof,
 }
 
 

@@ -115,6 +115,11 @@ def test_the_threshold_is_the_rules() -> None:
     assert threshold(np.zeros(0), 4, 2) == 0
 
 
+def test_scores_that_differ_by_rounding_alone_are_not_over_the_threshold() -> None:
+    scored = np.array([*[0.1 + 0.2] * 6, 0.3, np.nextafter(0.1 + 0.2, 1)])
+    assert scored.max() <= threshold(scored, 4, 1)
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_client_that_stands_apart_is_flagged_and_left_out(metric: Metric) -> None:
     found = check(Drift(metric=metric), LAYOUT, clients(10), with_outlier())

@@ -13,6 +13,10 @@ class Drift(Contract):
     A client's score is its mean (or median) distance to the others. It is flagged when its score is over
     ``median + c * 1.4826 * MAD`` of all scores, and over ``ratio`` times their median. Where the noise on the weights
     is known, what the noise alone could have done flags nobody.
+
+    Of clients that attack in the same way, mean scores show those that are less than ``1 / (1 + ratio)`` of all, as
+    their own likeness lowers their scores; median scores show any minority, at the cost of more honest sites of
+    unequal size being flagged, and of less being seen through noise.
     """
 
     metric: Literal["layerwise", "flat", "plain"] = Field(
@@ -21,7 +25,9 @@ class Drift(Contract):
         "of the sum of its squares over layers (layerwise), or |A-B| (plain)",
     )
     score: Literal["mean", "median"] = Field(
-        default="mean", description="a client's score is this of its distances to the others"
+        default="mean",
+        description="a client's score is this of its distances to the others; median shows more that attack together, "
+        "and suspects more honest sites",
     )
     c: float = Field(
         default=4.0, gt=0, description="a score is flagged from this many deviations (MAD) above the median"
