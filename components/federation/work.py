@@ -103,7 +103,8 @@ class Done:
         Mean loss over the rows that were trained on, before each step; NaN where there were none. It is raw: it may
         not leave the client unless that is declared.
     finite : bool
-        False where the update or the loss became no finite number: such an update is of no use to anybody.
+        False where the update became no finite number, and is of no use to anybody; without record-level privacy also
+        where the loss did. With it the noised update alone decides, so that whoever acts on it spends no privacy.
     """
 
     update: Weights

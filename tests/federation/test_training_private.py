@@ -220,6 +220,7 @@ def test_a_row_of_no_finite_gradient_adds_nothing(engine: Stacked | Looped, cell
     options = LocalTraining(batch_size=6, learning_rate=1.0)
     (done,) = engine.train(network, network.initial(0), [replace(one, features=features)], options)
     assert np.isfinite(done.update).all()
+    assert done.finite  # that the row is there must not be told
     kept = replace(one, features=np.delete(features, 2, axis=0), targets=np.delete(np.array(one.targets), 2))
     (rest,) = engine.train(network, network.initial(0), [kept], replace(options, batch_size=5))
     bound = 1.0 if np.isfinite(cell) else 1e-6

@@ -1,6 +1,7 @@
 """Training of a few clients side by side: one step of each at a time, until each has taken its own number of them."""
 
 from collections.abc import Iterator
+from math import isfinite
 
 import numpy as np
 
@@ -60,14 +61,17 @@ def train_chunk(
                     slope += correction[:active]
                 step(moved, slope)
         updates = weights.astype(np.float64) - first
-        seen = stack.counts.sum(axis=0)
-        means = total / seen
+        means = total / stack.counts.sum(axis=0)
     return [
-        Done(
-            update, int(steps), float(mean), finite=bool(np.isfinite(update).all() and (np.isfinite(mean) or not rows))
-        )
-        for update, steps, mean, rows in zip(updates, stack.steps, means, seen, strict=True)
+        Done(update, int(taken), float(mean), finite=_finite(work, update, float(mean), int(taken)))
+        for work, update, taken, mean in zip(works, updates, stack.steps, means, strict=True)
     ]
+
+
+def _finite(work: Work, update: Weights, loss: float, steps: int) -> bool:
+    """Tell whether all went well; with record-level privacy from the update alone, which is all that may be told."""
+    well = bool(np.isfinite(update).all())
+    return well and (work.privacy is not None or steps == 0 or isfinite(loss))
 
 
 class Stack:

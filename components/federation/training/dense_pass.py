@@ -53,7 +53,7 @@ class DensePass:
         """Write the sums of clipped gradients; return the losses of the rows.
 
         The gradient of one row by a layer's weights is an outer product, so its norm is the product of two norms, and
-        no row's gradient is ever written down (Goodfellow, arXiv 1510.01799, section 4).
+        no row's gradient is ever written down (Goodfellow, arXiv 1510.01799).
         """
         space = self.room.of(batch.features.shape[1])
         losses = self._forward(batch, space)
@@ -63,10 +63,11 @@ class DensePass:
             squares += _squares(taken) * _squares(delta)
         scale = factors(squares, clips, batch.present)[..., None]
         lost = ~np.isfinite(squares)
+        some_lost = lost.any()
         for taken, delta in zip(space.taken, space.deltas, strict=True):
-            narrower = min(taken, delta, key=lambda side: side.shape[-1])  # of the two factors of an outer product
+            narrower = taken if taken.shape[-1] < delta.shape[-1] else delta  # of the two factors of an outer product
             np.multiply(narrower, scale, out=narrower)
-            if lost.any():  # 0 times what is no number would be none
+            if some_lost:  # 0 times what is no number would be none
                 delta[lost] = taken[lost] = 0
         self._write(space)
         return losses
