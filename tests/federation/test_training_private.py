@@ -90,10 +90,11 @@ def test_clipped_sums_are_those_of_gradients_that_are_written_down(
     clients = [work(count, network, PerRecord(clip, 1, Noise.from_seed(0)), count) for count in counts]
     weights = np.stack([2 * network.initial(count) for count in counts])
     widest = max(counts)
-    features = np.zeros((len(counts), widest, 3), dtype=np.float32)
+    features = np.zeros((len(counts), widest, 4), dtype=np.float32)
     targets = np.zeros((len(counts), widest), dtype=clients[0].targets.dtype)
     for at, each in enumerate(clients):
-        features[at, : counts[at]], targets[at, : counts[at]] = each.features, each.targets
+        features[at, : counts[at]] = np.column_stack([each.features, np.ones(counts[at])])
+        targets[at, : counts[at]] = each.targets
     present = np.arange(widest) < np.array(counts)[:, None]
     into = np.empty_like(weights)
     passing = DensePass(network, np.ascontiguousarray(weights[:, network.order]), into, product_of("numpy"))
@@ -117,7 +118,7 @@ def test_single_precision_carries_no_row_beyond_the_clip(layers: int, clip: floa
     weights = (size * network.initial(seed)).astype(np.float32)[None].repeat(50, axis=0)
     into = np.empty_like(weights)
     batch = Batch(
-        random.random((50, 1, 20), dtype=np.float32),
+        np.append(random.random((50, 1, 20)), np.ones((50, 1, 1)), axis=-1).astype(np.float32),
         random.normal(size=(50, 1)).astype(np.float32),
         np.ones(50, dtype=np.int64),
         np.ones((50, 1), dtype=np.bool_),

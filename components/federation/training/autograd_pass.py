@@ -95,7 +95,7 @@ class AutogradPass:
 
 def _rows(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     present = batch.present[0]
-    features, targets = batch.features[0, present], batch.targets[0, present]
+    features, targets = batch.features[0, present, :-1], batch.targets[0, present]
     return torch.from_numpy(features).double(), torch.from_numpy(targets)
 
 

@@ -88,12 +88,13 @@ class Stack:
         batches = [batches_of(work, options) for work in works]
         self.steps = np.array([len(each.counts) for each in batches])
         rows = [len(work.targets) for work in works]
-        nothing = np.zeros((1, works[0].features.shape[1]), dtype=np.float32)
-        self.table = np.concatenate([*(work.features for work in works), nothing])
+        self.table = np.ones((sum(rows) + 1, works[0].features.shape[1] + 1), dtype=np.float32)
+        np.concatenate([work.features for work in works], out=self.table[:-1, :-1])
+        self.table[-1] = 0
         self.targets = np.concatenate([*(work.targets for work in works), np.zeros(1, works[0].targets.dtype)])
         firsts = np.cumsum([0, *rows[:-1]])
-        self.places = np.arange(max((each.rows.shape[1] for each in batches), default=0))
         self.counts, self.rows = _side_by_side(batches, firsts, len(self.targets) - 1)
+        self.places = np.arange(self.rows.shape[2])
 
     def spans(self) -> Iterator[tuple[int, range]]:
         """Yield how many clients are still active, from the first on, and through which steps."""

@@ -74,8 +74,7 @@ class DensePass:
 
     def _forward(self, batch: Batch, space: "Space") -> Reals:
         """Fill what each layer takes and the slopes of the activations; last, those of the loss. Return the losses."""
-        space.taken[0][..., :-1] = batch.features
-        space.taken[0][..., -1] = 1
+        space.taken[0][...] = batch.features
         for at, (weight, copy) in enumerate(zip(self.weights, self.copies, strict=True)):
             copy[...] = _turned(weight)  # what lies as (in, out) is multiplied in two thirds of the time
             self.product(space.taken[at], copy, space.out[at])

@@ -16,8 +16,8 @@ class Batch:
 
     Parameters
     ----------
-    features : ndarray of float32, shape (clients, rows, features)
-        Zeros where there is no row.
+    features : ndarray of float32, shape (clients, rows, features + 1)
+        With a 1 behind each row's, whose weight is the bias; zeros where there is no row.
     targets : ndarray, shape (clients, rows)
     counts : ndarray of int64, shape (clients,)
         Rows of each client.
