@@ -1,0 +1,88 @@
+"""The search for one level vector: pruning misses nothing that trying every vector finds."""
+
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.anonymization import Given
+from components.anonymization.declarations import Lattice
+from components.anonymization.hierarchies.sources import load
+from components.anonymization.lattice.search import Search
+from components.federation.harmonising.common import Common, Joint, search_common
+from components.federation.harmonising.local import search_of
+from components.federation.sites import Site
+from schemas.faults import GoalError
+
+Make = Callable[..., Any]
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+TOP = (3, 2, 1)
+QUALITIES = st.sampled_from(["loss", "entropy", "discernibility", "average_class_size", "ambiguity"])
+CRITERIA = st.sampled_from([[], [{"name": "l_entropy", "l": 1.5}], [{"name": "alpha", "alpha": 0.6}]])
+
+
+def searches_of(params: Lattice, sites: list[Site]) -> list[Search]:
+    """Return searches of the sites that have a chance."""
+    found = []
+    for site in sites:
+        try:
+            found.append(search_of(params, site, Given(hierarchies=load(site.train.schema, Path()))))
+        except GoalError:
+            continue
+    return found
+
+
+def shares(searches: list[Search]) -> Any:
+    rows = np.array([search.space.total() for search in searches], dtype=np.float64)
+    return rows / rows.sum()
+
+
+def searched(params: Lattice, sites: list[Site]) -> tuple[Common, Joint] | None:
+    searches = searches_of(params, sites)
+    if not searches:
+        return None
+    joint = Joint(searches, shares(searches))
+    return search_common(params, joint, TOP), joint
+
+
+@MANY
+@given(data=st.data(), limit=st.sampled_from([0.0, 0.15, 0.4]), quality=QUALITIES, criteria=CRITERIA)
+def test_pruning_misses_nothing(
+    data: st.DataObject, limit: float, quality: str, criteria: list[dict[str, Any]], any_sites: Make
+) -> None:
+    sites = data.draw(any_sites(rows=30))
+    asked = {"k": 2, "criteria": criteria, "quality": quality, "suppression_limit": limit}
+    params = Lattice.model_validate(asked)
+    both = searched(params, sites)
+    if both is None:
+        return
+    found, joint = both
+    fresh = searches_of(params, sites)
+    best = inf
+    for levels in np.ndindex(*(level + 1 for level in TOP)):
+        looks = [search.look(levels)[0] for search in fresh]
+        if all(look.fits for look in looks):
+            best = min(best, float(shares(fresh) @ [look.value for look in looks]))
+    assert found.proved
+    assert found.nodes == 24
+    assert found.asked == len(joint.totals) <= 24
+    assert found.total == pytest.approx(best, rel=1e-9)
+    assert (found.levels is None) == (best == inf)
+    assert len({(answer.site, answer.look.levels) for answer in joint.answers}) == len(joint.answers)
+
+
+def test_a_lattice_of_many_levels_is_settled_by_few_proposals(made_schema: Make, made_site: Make) -> None:
+    rng = np.random.default_rng(3)
+    schema = made_schema()
+    sites = [
+        made_site(f"site {number}", schema, age=rng.integers(0, 8, 200), town=rng.choice(["a1", "a2", "b1", "b2"], 200))
+        for number in range(5)
+    ]
+    found, joint = searched(Lattice(k=5), sites) or pytest.fail("all sites have enough rows")
+    assert found.asked <= 12
+    assert len(joint.answers) < 5 * found.asked
