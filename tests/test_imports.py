@@ -75,6 +75,8 @@ def test_a_component_knows_only_those_it_stands_on(folder: str) -> None:
         "components.models.declarations",
         "components.anonymization.declarations",
         "components.anonymization.search_rules",
+        "components.federation.harmonising.declarations",
+        "components.federation.partitioning.declarations",
         "schemas.dataset",
         "schemas.run_config",
         "schemas.faults",

@@ -167,6 +167,23 @@ def test_nobody_left_is_a_goal_that_was_missed(
     assert "leave_out" not in str(told.value)
 
 
+@pytest.mark.parametrize("rows", ["star", "drop"])
+def test_pooled_rows_are_counted_by_person_and_with_those_left_out(
+    rows: str, made_schema: Make, made_site: Make, harmonised: Make
+) -> None:
+    schema = made_schema(subject_id="person")
+    own = {"age": [0] * 6 + [7], "town": ["a1"] * 6 + ["b2"], "land": ["x"] * 7}
+    sites = [
+        made_site(name, schema, person=[*(f"{name}{number // 2}" for number in range(6)), f"{name}9"], **own)
+        for name in "pq"
+    ]
+    found = harmonised(sites, suppressed_rows=rows, suppression_limit=0.2)
+    assert [one.release.after.k for one in found.sites] == [3, 3]
+    assert (found.after.k, found.after.k_rows, found.after.suppressed) == (6, 12, 2)
+    assert len(found.pooled.frame) == (14 if rows == "star" else 12)
+    assert (found.before.k, found.before.k_rows) == (2, 2)
+
+
 def test_one_site_harmonises_with_itself(made_schema: Make, made_site: Make, harmonised: Make) -> None:
     (one,) = harmonised(needing_more(made_schema, made_site)[:1]).sites
     assert one.levels == one.own
