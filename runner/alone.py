@@ -19,11 +19,7 @@ REMEDIES = {
 
 
 def alone(config: Any) -> str:
-    """Return why a configuration federates nothing; empty where it does.
-
-    The federation that ships as the default is passed over where the rest of a configuration has no use for it; one
-    that somebody chose is refused by a rule before.
-    """
+    """Return why a configuration federates nothing, or could not; empty where it does."""
     federation = config.federation
     if federation.name == ABSENT:
         return f"federation={ABSENT}"

@@ -1,5 +1,6 @@
 """Composing: from overrides to one tree, with all that is wrong with the command line found on the way."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner import keys, overrides
 from runner.explain import explained, first_line
+from runner.joined import SECTIONS
 from runner.options import COMPOSING, Options, find_options
 from runner.provenance import Layer, choices, files, layers
 from runner.suggest import did_you_mean, nearest
@@ -113,6 +115,8 @@ def draft(texts: list[str], config_dir: Any = None, primary: str | None = None) 
         override.config_loader = options.loader
     groups, values = _sorted(read, options)
     settled = _settle_groups(groups, options)
+    if _gives_up_the_usual(groups):
+        settled.chosen.append("experiment=none")
     ours, values = _taken_over(values)
     hydras = [str(one.input_line) for one in values if one.is_hydra_override()]
     base, good_groups, broken = _composed(settled.chosen, hydras, options)
@@ -158,6 +162,12 @@ def _sorted(read: list[Override], options: Options) -> tuple[list[Override], lis
     return groups, values
 
 
+def _gives_up_the_usual(groups: list[Override]) -> bool:
+    """Tell whether options are chosen, and no experiment: the one that ships as the default is a whole, or nothing."""
+    chosen = {override.get_key_element().lstrip("+~") for override in groups}
+    return "experiment" not in chosen and bool(chosen & {"dataset", *SECTIONS})
+
+
 def _taken_over(values: list[Override]) -> tuple[list[Fault], list[Override]]:
     """Part the overrides that Hydra would take and this runner would leave without effect from the others."""
     faults, left = [], []
@@ -175,6 +185,7 @@ def _taken_over(values: list[Override]) -> tuple[list[Fault], list[Override]]:
 def _settle_groups(groups: list[Override], options: Options) -> _Groups:
     """Check each choice of a group; where it is faulty the nearest option stands in, so that checking can go on."""
     settled = _Groups()
+    standing = _standing(groups, options)
     for override in groups:
         group, text = override.key_or_group, str(override.input_line)
         if override.is_delete():
@@ -191,7 +202,7 @@ def _settle_groups(groups: list[Override], options: Options) -> _Groups:
             fault = _unknown_option(group, option, similar, options, text)
             stand_in += [similar] if similar else []
         if fault is None:
-            misplaced, right = _sign(override, options, wanted[0])
+            misplaced, right = _sign(override, standing, wanted[0])
             settled.faults += misplaced
             settled.chosen.append(right)
             continue
@@ -202,12 +213,23 @@ def _settle_groups(groups: list[Override], options: Options) -> _Groups:
     return settled
 
 
-def _sign(override: Override, options: Options, option: str) -> tuple[list[Fault], str]:
-    """Check that a choice has a ``+`` where its group has no default, and none elsewhere; return it put right too."""
+def _standing(groups: list[Override], options: Options) -> Collection[str]:
+    """Return the groups that have an option already: those of the files, and those that chosen options bring along."""
+    tops = [str(one.input_line) for one in groups if "/" not in one.key_or_group and not one.is_delete()]
+    if _gives_up_the_usual(groups):
+        tops.append("experiment=none")
+    try:
+        return options.defaults(tops).overrides.known_choices.keys()
+    except COMPOSING:  # told later
+        return options.standard.keys()
+
+
+def _sign(override: Override, standing: Collection[str], option: str) -> tuple[list[Fault], str]:
+    """Check that a choice has a ``+`` where its group has no option yet, and else none; return it put right too."""
     group, text = override.key_or_group, str(override.input_line)
     key = override.get_key_element().lstrip("+")
-    chosen = key in options.standard
-    if not options.standard or (not override.is_force_add() and override.is_add() != chosen):
+    chosen = key in standing
+    if not standing or (not override.is_force_add() and override.is_add() != chosen):
         return [], text
     right = f"{key}={option}" if chosen else f"+{key}={option}"
     return [Fault(group, "a group is added with one +, and chosen anew without", remedy=right, source=text)], right

@@ -297,23 +297,20 @@ def privacy_noise_meets_no_learned_encoder(facts: Facts) -> Iterator[Fault]:
 
 
 def federation_has_a_use(facts: Facts) -> Iterator[Fault]:
-    """Ask that a federation that somebody chose can be; the default is passed over where it can't."""
+    """Ask that a federation can be."""
     why = alone(facts.run)
-    if not why or facts.run.federation.name == ABSENT:
-        return
-    for section in ("federation", "dp"):
-        if section in facts.chosen and getattr(facts.run, section).name != ABSENT:
-            yield Fault(
-                f"{section}.name",
-                f"sites can't train together: {why}",
-                REMEDIES.get(why.partition("=")[0], "a model and a method that sites can share"),
-                f"change that, or choose {section}=none",
-            )
+    if why and facts.run.federation.name != ABSENT:
+        yield Fault(
+            "federation.name",
+            f"sites can't train together: {why}",
+            REMEDIES.get(why.partition("=")[0], "a model and a method that sites can share"),
+            "change that, or choose federation=none",
+        )
 
 
 def noise_has_a_federation(facts: Facts) -> Iterator[Fault]:
-    """Ask for a federation where somebody chose noise: it stands between its clients and the others."""
-    if facts.run.federation.name == ABSENT and facts.run.dp.name != ABSENT and "dp" in facts.chosen:
+    """Ask for a federation where there is noise: it stands between its clients and the others."""
+    if facts.run.federation.name == ABSENT and facts.run.dp.name != ABSENT:
         yield Fault(
             "dp.name",
             f"the noise of dp={facts.run.dp.name} is that of clients in training, and there is no federation",

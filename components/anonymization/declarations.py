@@ -145,7 +145,6 @@ class Lattice(SeenAs, LatticeOptions, Suppressing):
     precheck: ClassVar[str] = "components.anonymization.lattice.method:precheck"
     needs_hierarchies: ClassVar[bool] = True
     name: Literal["lattice"] = "lattice"
-    suppression_limit: Share = Field(default=0.05, description="largest share of rows that may be suppressed")
 
 
 class MondrianOptions(Contract):

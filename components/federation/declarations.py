@@ -25,9 +25,9 @@ class Local(Contract):
     """How every client trains in a round."""
 
     epochs: int = Field(default=1, ge=1, description="passes over a client's rows in a round")
-    batch_size: int = Field(default=128, ge=1, description="rows of one step; expected rows under record-level privacy")
+    batch_size: int = Field(default=64, ge=1, description="rows of one step; expected rows under record-level privacy")
     optimizer: Literal["sgd", "adam"] = Field(default="sgd", description="its state starts anew in every round")
-    learning_rate: float = Field(default=1.0, gt=0, description="of every step, on features in [0, 1]")
+    learning_rate: float = Field(default=0.1, gt=0, description="of every step, on features in [0, 1]")
     momentum: float = Field(default=0.0, ge=0, lt=1, description="of sgd")
     weight_decay: float = Field(default=0.0, ge=0, description="L2 penalty on all weights")
 

@@ -13,14 +13,14 @@ from components.anonymization.declarations import Lattice
 from schemas.base import Contract, Text
 from schemas.faults import Fault
 
-PLACE = "federation"
+PLACE = "federation.harmonising"
 
 
 class Harmonising(Contract):
     """How sites come to the levels that they publish on."""
 
     harmonise: Literal["max", "common", "none"] = Field(
-        default="common",
+        default="max",
         description="levels of all sites: the element-wise maximum of the sites' own optima, the one level vector that "
         "satisfies every site with the least total loss, or each site its own (which leaves no common input space)",
     )

@@ -71,7 +71,7 @@ def harmonise(
     if faults := list(harmonising_faults(how, params, trains=False)):
         raise ConfigurationError(faults)
     if not sites:
-        raise ConfigurationError(Fault(f"{PLACE}.partition", "there are no clients", "at least one"))
+        raise ConfigurationError(Fault("federation.clients", "there are no clients", "at least one"))
     schema = sites[0].train.schema
     digests = digests_of_sites(how, params, [site.name for site in sites], schema, given)
     if column in schema.quasi_identifiers:

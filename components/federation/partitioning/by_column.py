@@ -13,7 +13,7 @@ from schemas.dataset import Column
 from schemas.faults import ConfigurationError, DataError, Fault
 from schemas.wording import listed, names, shown
 
-PLACE = "federation.partition"
+PLACE = "federation.clients"
 
 
 def clients_named(params: ByColumn, table: Table) -> tuple[str, tuple[str, ...], IntArray]:
