@@ -202,31 +202,29 @@ def falsely_excluded(setting: Setting, seeds: int) -> float:
     return float(np.mean([each.falsely for seed in range(seeds) for each in federate(setting, seed)])) / len(CLIENTS)
 
 
-def figures(setting: Setting, seeds: int = 24) -> list[tuple[bool, str]]:
-    """Return every figure of a model and a level of noise in words, with whether it is within its limit."""
-    found = []
+def figures(setting: Setting, seeds: int = 24) -> Iterator[tuple[bool, str]]:
+    """Yield every figure of a model and a level of noise in words, with whether it is within its limit."""
     for attack, clip in product(ATTACKS, (None, CLIP)):
         one = replace(setting, attack=attack, clip=clip)
         at_once, ever, harmless = attacked(one, seeds)
         held = ever if clip is None else max(ever, harmless)
         told = f"{one}: excluded in {ever:.0%} of seeds, at once in {at_once:.0%}; harmless in {harmless:.0%}"
-        found.append((held >= CAUGHT, told))
+        yield held >= CAUGHT, told
     for split in ("labels", "quantity"):
         one = replace(setting, split=split)
         falsely = falsely_excluded(one, seeds)
-        found.append((falsely < FALSELY, f"{one}: excluded in {falsely:.1%} of site-rounds"))
-    return found
+        yield falsely < FALSELY, f"{one}: excluded in {falsely:.1%} of site-rounds"
 
 
-def all_figures(drift: Drift | None = None, seeds: int = 24) -> list[tuple[bool, str]]:
-    """Return the figures of both models, without noise and with it."""
-    settings = (Setting(model, noise=noise, drift=drift or Drift()) for model, noise in product(HIDDEN, (0.0, NOISE)))
-    return [figure for setting in settings for figure in figures(setting, seeds)]
+def all_figures(drift: Drift | None = None, seeds: int = 24) -> Iterator[tuple[bool, str]]:
+    """Yield the figures of both models, without noise and with it."""
+    for model, noise in product(HIDDEN, (0.0, NOISE)):
+        yield from figures(Setting(model, noise=noise, drift=drift or Drift()), seeds)
 
 
 def proof(_work: Path) -> Verdict:
     """Check every figure at full size."""
-    found = all_figures()
+    found = list(all_figures())
     missed = [told for held, told in found if not held]
     told = f"{len(found) - len(missed)} of {len(found)} figures within limits"
     return Verdict(not missed, "; ".join([told, *missed]))
@@ -234,4 +232,4 @@ def proof(_work: Path) -> Verdict:
 
 if __name__ == "__main__":
     for held, told in all_figures():
-        print("holds " if held else "MISSED", told)
+        print("holds " if held else "MISSED", told, flush=True)
