@@ -134,7 +134,7 @@ class Private:
         self.clips = np.array([each.clip for each in self.privacy])
         self.deviations = self.clips * [each.multiplier for each in self.privacy]
         self.ahead = max(1, AHEAD // self.size)
-        self.drawn = np.empty((self.ahead, len(works), self.size), start.dtype)
+        self.drawn = np.empty((len(works), self.ahead, self.size), start.dtype)
 
     def gradient(self, passing: Pass, batch: Batch, into: Reals, step: int) -> Reals:
         """Write the noised gradients of one step; return the losses of the rows."""
@@ -142,7 +142,7 @@ class Private:
         losses = passing.clipped(batch, self.clips[:active])
         if step % self.ahead == 0:
             self._draw(step, active)
-        into += self.drawn[step % self.ahead, :active]
+        into += self.drawn[:active, step % self.ahead]
         into *= self.shares[:active]
         return losses
 
@@ -150,7 +150,7 @@ class Private:
         for at, each in enumerate(self.privacy[:active]):
             left = min(self.ahead, int(self.steps[at]) - step)
             drawn = each.noise.normal((left, self.size), self.precision)
-            np.multiply(drawn, self.precision(self.deviations[at]), out=self.drawn[:left, at])
+            np.multiply(drawn, self.precision(self.deviations[at]), out=self.drawn[at, :left])
 
 
 def _side_by_side(batches: list[Batches], firsts: Integers, nothing: int) -> tuple[Integers, Integers]:

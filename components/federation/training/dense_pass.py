@@ -64,7 +64,7 @@ class DensePass:
         scale = factors(squares, clips, batch.present)[..., None]
         lost = ~np.isfinite(squares)
         some_lost = lost.any()
-        for taken, delta in zip(space.taken, space.deltas, strict=True):
+        for taken, delta in zip(space.taken, [*space.slopes, space.deltas[-1]], strict=True):
             narrower = taken if taken.shape[-1] < delta.shape[-1] else delta  # of the two factors of an outer product
             np.multiply(narrower, scale, out=narrower)
             if some_lost:  # 0 times what is no number would be none
