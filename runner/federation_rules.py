@@ -5,13 +5,14 @@ from typing import Any
 
 from components.dp.checks import combination_faults, faults
 from components.dp.declarations import Noised, Record
-from components.federation.aggregation.declarations import Mean
+from components.federation.aggregation.checks import faults as aggregation_faults
 from components.federation.declarations import Federation, Scaffold
 from components.federation.harmonising.declarations import harmonising_faults
 from components.federation.partitioning.declarations import ByColumn
 from components.federation.setting import setting_of
 from schemas.dataset import NUMERIC
 from schemas.faults import Fault
+from schemas.wording import names
 
 
 def federation_faults(config: Any) -> Iterator[Fault]:
@@ -26,15 +27,39 @@ def federation_faults(config: Any) -> Iterator[Fault]:
     if config.anonymization.name != "none":
         yield from harmonising_faults(federation.harmonising, config.anonymization, trains=True)
     yield from _client_column(config)
+    known = _known_clients(config)
+    if known:
+        yield from _named(federation, known)
+    if not isinstance(federation.clients, ByColumn):
+        yield from aggregation_faults(federation.aggregation, federation.drift, known)
     yield from _training(federation)
     yield from _target(config)
     if isinstance(config.dp, Noised):
-        clients = getattr(federation.clients, "clients", None)
-        yield from faults(config.dp, clients)
+        yield from faults(config.dp, len(known) or None)
         yield from combination_faults(
             config.dp, setting_of(config.dp, federation, learned_encoder=config.encoder.learn)
         )
         yield from _noised(config.dp, federation)
+
+
+def _known_clients(config: Any) -> list[str]:
+    """Return the names that clients can have, as far as the configuration tells."""
+    clients, data = config.federation.clients, config.dataset
+    if not isinstance(clients, ByColumn):
+        return list(clients.names)
+    name = clients.column or data.client
+    column = data.column(name) if name in data.names() else None
+    return [] if column is None else list(column.values or [])
+
+
+def _named(federation: Federation, known: list[str]) -> Iterator[Fault]:
+    """Ask that clients who are named are clients."""
+    places = {f"federation.attacks.{number}.clients": each.clients for number, each in enumerate(federation.attacks)}
+    places["federation.harmonising.site_hierarchies"] = list(federation.harmonising.site_hierarchies)
+    for place, given in places.items():
+        for name in given:
+            if name not in known:
+                yield Fault(place, f"there is no client {name!r}", f"one of {names(known)}", "correct the name")
 
 
 def _client_column(config: Any) -> Iterator[Fault]:
@@ -47,7 +72,7 @@ def _client_column(config: Any) -> Iterator[Fault]:
 
 
 def _training(federation: Federation) -> Iterator[Fault]:
-    local, rule, drift = federation.local, federation.aggregation.rule, federation.drift
+    local = federation.local
     if isinstance(federation, Scaffold) and (local.optimizer != "sgd" or local.momentum):
         yield Fault(
             "federation.local.optimizer",
@@ -57,13 +82,6 @@ def _training(federation: Federation) -> Iterator[Fault]:
         )
     if local.optimizer != "sgd" and local.momentum:
         yield Fault("federation.local.momentum", f"{local.optimizer} has no momentum to set", "0.0", "set it to 0.0")
-    if drift is not None and drift.action == "down_weight" and not isinstance(rule, Mean):
-        yield Fault(
-            "federation.drift.action",
-            f"{rule.name} can leave a client out, and can't give it less weight",
-            "exclude or report",
-            "set federation.drift.action=exclude, or federation/rule=mean",
-        )
 
 
 def _target(config: Any) -> Iterator[Fault]:

@@ -25,6 +25,11 @@ class Drawn(Contract):
 
     clients: int = Field(default=10, ge=1, le=MOST_CLIENTS, description="number of clients")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the clients, in order."""
+        return tuple(f"client {number:0{len(str(self.clients))}}" for number in range(1, self.clients + 1))
+
 
 class Iid(Drawn):
     """Equal shares, drawn at random: every client's rows are like all others'."""

@@ -85,7 +85,7 @@ def partition(params: Partitioning, table: Table, seed: int) -> Partition:
         found = Units.of(unit_of_row, order)
         clients = drawn(params, table, found, stream(seed, STREAM))
         client_of_row = clients[unit_of_row]
-        called = tuple(f"client {number:0{len(str(params.clients))}}" for number in range(1, params.clients + 1))
+        called = params.names
     sizes = np.bincount(client_of_row, minlength=len(called))
     shared = _shared_persons(table, client_of_row)
     told += [*_scaled(params, sizes), *_odd_sizes(called, sizes)]

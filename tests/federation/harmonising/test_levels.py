@@ -142,7 +142,7 @@ def test_sites_that_cannot_reach_the_criteria_are_told_apart(
         harmonised(sites, how, **asked)
     said = str(told.value)
     assert "3 of 5 clients can't reach the criteria: 'small', 'empty', 'alike'" in said
-    assert "set federation.unreachable to leave_out" in said
+    assert "set federation.harmonising.unreachable to leave_out" in said
     assert "client 'small', anonymization.k: k=2 but 1 row" in said
     assert "client 'empty', table: there are no rows" in said
     assert "client 'alike', " in said
