@@ -24,10 +24,27 @@ NOT_CLAIMED = (
         "k-anonymity hides who a row is about, not what is said about them; l and t stand beside it for every "
         "sensitive column. A missing cell counts as a value of its own in k, l and t; l_known leaves it aside."
     ),
-    "No differential privacy was applied: there is no formal guarantee for the model or the figures of this record.",
     "That a model was trained on anonymised rows does not by itself establish that it is anonymous.",
 )
-"""What no run establishes so far; part of every record."""
+"""What no run establishes; part of every record."""
+
+NO_NOISE = (
+    "No differential privacy was applied: there is no formal guarantee for the model or the figures of this record."
+)
+NOISE = (
+    (
+        "An epsilon is about the messages of training. Levels, losses and risks that sites told each other, row counts, and "
+        "the figures of this record, which are measured on raw rows, are not covered by it."
+    ),
+    "The federation is simulated in one process, which sees the rows of all sites: it shows what would cross, and costs.",
+)
+
+
+def not_claimed(config: Any) -> list[str]:
+    """Return what a run does not establish."""
+    if config.federation.name == "none":
+        return [*NOT_CLAIMED, NO_NOISE]
+    return [*NOT_CLAIMED, *([NO_NOISE, NOISE[1]] if config.dp.name == "none" else NOISE)]
 
 
 FAULTS = "faults.csv"

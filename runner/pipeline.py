@@ -16,6 +16,9 @@ from components.anonymization.population import refuse_strangers
 from components.brought import component_code
 from components.data import Reading, Split, Table, header, read, split
 from components.federation.harmonising.outcome import Harmonisation
+from components.federation.model import INITIAL
+from components.federation.partitioning.declarations import STREAM as PARTITION
+from components.federation.rounds import COHORT
 from components.minimization.asking import Asked
 from components.minimization.declarations import STREAMS as MINIMIZATION_STREAMS
 from components.minimization.minimise import Outcome, model_of
@@ -30,11 +33,11 @@ from runner.compose import Composed
 from runner.exposure import exposure
 from runner.facts import (
     FAULTS,
-    NOT_CLAIMED,
     criteria_lines,
     digests_of,
     disclosures,
     failing_rows,
+    not_claimed,
     privacy_metrics,
     quality_metrics,
     rows_and_columns,
@@ -61,6 +64,8 @@ from schemas.table import validate
 
 STAGES = ("dataset", "split", "model", "anonymization", "retraining", "federation", "minimization", "assessment")
 STREAMS = ("split", "model", "model-order", "anonymization")
+FEDERATION_STREAMS = (PARTITION, INITIAL, COHORT)
+"""Beside those that are derived for each client and round: splits, batches and simulated attacks."""
 
 
 def run(composed: Composed) -> int:
@@ -110,7 +115,7 @@ def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> in
         masked = mask_tree(composed.resolved, hidden)
         settings.write_text(yaml.safe_dump(masked, sort_keys=False, allow_unicode=True), encoding="utf-8")
         record.output(settings, release="internal")
-        record.note(limits=list(NOT_CLAIMED))
+        record.note(limits=not_claimed(config))
         lines = _flow(Job(composed, record, shown, code=code))
     close(lines, workspace.final)
     return 0
@@ -118,7 +123,9 @@ def _recorded(composed: Composed, open_workspace: Callable[[], Workspace]) -> in
 
 def _streams(config: RunConfig) -> tuple[str, ...]:
     """Return the names of the random streams that a run may draw from."""
-    return STREAMS if passed_over(config) else (*STREAMS, *MINIMIZATION_STREAMS)
+    minimised = () if passed_over(config) else MINIMIZATION_STREAMS
+    federated = () if alone(config) else FEDERATION_STREAMS
+    return (*STREAMS, *minimised, *federated)
 
 
 @contextmanager
