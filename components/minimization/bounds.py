@@ -13,6 +13,9 @@ CONFIDENCE = 0.95
 ASSURANCE = 0.95
 """Chance that the verdict confirms what the search stops at, as far as the calibration rows tell."""
 
+UNASKED = 0.998
+"""The same where nobody asked for the target: no run should fail one time in twenty for what was not asked."""
+
 RESAMPLES = 1000
 AT_ONCE = 2**18
 """Rows drawn at once: few calls for small tables, little memory for large ones."""
@@ -51,8 +54,10 @@ def most_disagreeing(rows: int, target: float) -> int:
     return low
 
 
-def assured(agreeing: int, rows: int, report_rows: int, target: float, looks: int = 1) -> bool:
-    """Say whether `report_rows` fresh rows would show `target` with the chance `ASSURANCE`.
+def assured(
+    agreeing: int, rows: int, report_rows: int, target: float, looks: int = 1, chance: float = ASSURANCE
+) -> bool:
+    """Say whether `report_rows` fresh rows would show `target` with a chance.
 
     The number that disagree among them is beta-binomial: what `rows` calibration rows say of the true share (Jeffreys'
     prior), and chance among the fresh rows on top. Where rows are so few that not even full agreement gives it,
@@ -68,11 +73,12 @@ def assured(agreeing: int, rows: int, report_rows: int, target: float, looks: in
     looks : int, default 1
         Results that the same rows choose among, as far as they are told apart: the chance holds for all of them
         together (Bonferroni's inequality).
+    chance : float, default `ASSURANCE`
     """
     allowed = most_disagreeing(report_rows, target)
     if allowed < 0 or rows == 0:
         return False
-    return agreeing == rows or chance_to_show(agreeing, rows, report_rows, target) >= _chance(looks)
+    return agreeing == rows or chance_to_show(agreeing, rows, report_rows, target) >= _of_all(looks, chance)
 
 
 def chance_to_show(agreeing: int, rows: int, report_rows: int, target: float) -> float:
@@ -115,7 +121,9 @@ def r2_lower_bounds(truth: Floats, now: Floats, rng: np.random.Generator) -> Flo
     return np.minimum(np.quantile(drawn, 1 - CONFIDENCE, axis=0), r2_each(truth, now))
 
 
-def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float, looks: int = 1) -> bool:
+def r2_assured(
+    truth: Floats, now: Floats, report_rows: int, target: float, looks: int = 1, chance: float = ASSURANCE
+) -> bool:
     """Say what `assured` says, for R2, by the standard error of the logarithm of 1 - R2.
 
     R2 of few rows leans to one side: a row that is far off costs more than many that are near can give. 1 - R2 is a
@@ -126,7 +134,7 @@ def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float, look
     ----------
     truth, now : ndarray, shape (rows, outputs)
         Of the calibration rows.
-    report_rows, target, looks
+    report_rows, target, looks, chance
         As for `assured`.
     """
     rows = len(truth)
@@ -138,8 +146,8 @@ def r2_assured(truth: Floats, now: Floats, report_rows: int, target: float, look
         return True
     scatter = r2_scatter(truth[:, off], now[:, off])
     here, there = scatter / np.sqrt(rows), scatter / np.sqrt(report_rows)
-    chance = _chance(looks * int(np.count_nonzero(off)))
-    margin = norm.ppf(CONFIDENCE) * there + t.ppf(chance, rows - 1) * np.hypot(here, there)
+    each = _of_all(looks * int(np.count_nonzero(off)), chance)
+    margin = norm.ppf(CONFIDENCE) * there + t.ppf(each, rows - 1) * np.hypot(here, there)
     return bool((np.log(missed[off]) + margin <= np.log(1 - target)).all())
 
 
@@ -159,8 +167,9 @@ def r2_scatter(truth: Floats, now: Floats) -> Floats:
     return found
 
 
-def _chance(looks: int) -> float:
-    return 1 - (1 - ASSURANCE) / looks
+def _of_all(looks: int, chance: float) -> float:
+    """Return the chance that each of several looks must have for all to have `chance`."""
+    return 1 - (1 - chance) / looks
 
 
 def _squares(truth: Floats, now: Floats) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from components.minimization.asking import Asked, Told, stand_in
 from components.minimization.attributes import Attribute, attributes_of
+from components.minimization.bounds import ASSURANCE, UNASKED
 from components.minimization.contract import to_contract
 from components.minimization.declarations import Minimization, Personal
 from components.minimization.disclosing import few_persons, rounded, why_raw
@@ -177,6 +178,7 @@ def minimise(
         target=target,
         weights=sensitivities(attributes),
         seed=seed,
+        chance=ASSURANCE if getattr(params, "target", target) is not None else UNASKED,
     )
     found: Found = load(params.component)(params, problem)
     return _judged(params, found, problem, report, asking, notes)

@@ -72,6 +72,8 @@ class Problem:
     looks : int
         How many results that differ the calibration rows choose among (see `bounds.assured`). The prunings of one tree
         differ little; a search that compares many trees or paths says more.
+    chance : float
+        With which the verdict is to confirm what the search stops at.
     """
 
     attributes: tuple[Attribute, ...]
@@ -84,14 +86,15 @@ class Problem:
     weights: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
     looks: int = 1
+    chance: float = bounds.ASSURANCE
 
     def assured(self, now: Answers) -> bool:
         """Say whether answers to the calibration rows, generalised, let the verdict be expected to hold."""
         there = self.calibration.answers
         if self.regression:
-            return bounds.r2_assured(there, now, self.report_rows, self.target, self.looks)
+            return bounds.r2_assured(there, now, self.report_rows, self.target, self.looks, self.chance)
         agreeing = int(np.count_nonzero(agree(there, now)))
-        return bounds.assured(agreeing, len(there), self.report_rows, self.target, self.looks)
+        return bounds.assured(agreeing, len(there), self.report_rows, self.target, self.looks, self.chance)
 
     def notes(self) -> list[str]:
         """Say so where the model gives one answer to all fit rows."""

@@ -202,7 +202,9 @@ def allowance(problem: Problem) -> float:
     low, high = -1, rows
     while high - low > 1:
         middle = (low + high) // 2
-        assured = bounds.assured(rows - middle, rows, problem.report_rows, problem.target, problem.looks)
+        assured = bounds.assured(
+            rows - middle, rows, problem.report_rows, problem.target, problem.looks, problem.chance
+        )
         low, high = (middle, high) if assured else (low, middle)
     return low / max(rows, 1)
 
