@@ -33,8 +33,8 @@ NO_NOISE = (
 )
 NOISE = (
     (
-        "An epsilon is about the messages of training. Levels, losses and risks that sites told each other, row counts, and "
-        "the figures of this record, which are measured on raw rows, are not covered by it."
+        "An epsilon is about the messages of training. Levels, losses and risks that sites told each other, row "
+        "counts, and the figures of this record, which are measured on raw rows, are not covered by it."
     ),
     "The federation is simulated in one process, which sees the rows of all sites: it shows what would cross.",
 )

@@ -1,4 +1,4 @@
-"""Rows of the ledger: what a client released under its guarantee, and what it showed beside it."""
+"""Rows of the ledger: what a client released under its guarantee."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,20 +12,6 @@ from components.dp.personalising import Basis
 from components.dp.releases import Releases, merged
 from components.dp.sensitivity import UNITS, Mechanism, strengths
 from schemas.ledger import LedgerRow
-
-UNCOVERED: dict[str, str] = {
-    "drift scores": "computed from messages; shown to all sites",
-    "losses": "raw, of the client's rows",
-    "metrics": "raw, of the client's rows",
-    "row counts": "exact",
-    "levels": "generalisation levels that the client's table asked for",
-    "risks": "ARIREC of the client's released table",
-    "multipliers": "computed from risks, so that the noise tells them",
-    "bands": "the noise tells into which band of risk the client fell",
-    "updates": "without noise",
-    "participation": "which rounds the client took part in",
-}
-"""What else may cross, and what it tells. None of it is under an epsilon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +87,6 @@ def _row(kind: str, entries: list[Entry], account: Accountant, terms: Terms) -> 
         covered=not terms.reasons,
         note=". ".join(notes),
     )
-
-
-def uncovered_row(client: str, kind: str, rounds: Iterable[int] = ()) -> LedgerRow:
-    """Return a row for what crossed beside the guarantee: `kind` is a key of `UNCOVERED`."""
-    return LedgerRow(client=client, kind=kind, rounds=spans(rounds), covered=False, note=UNCOVERED[kind])
 
 
 def spans(rounds: Iterable[int]) -> str:

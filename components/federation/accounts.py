@@ -9,10 +9,17 @@ from components.dp.claims import Claim
 from components.dp.conditions import Setting, withdrawn
 from components.dp.declarations import Noised, Personalized, Relation
 from components.dp.ledger import Terms, covered_rows, spans
+from components.dp.planning import Planned
 from components.dp.sensitivity import strengths
 from components.federation.messages import KINDS, SERVER, Crossing
 from components.federation.stage import Federated
 from schemas.ledger import LedgerRow
+
+SHOWN_BY_NOISE = {
+    "multiplier": "its noise multiplier, which follows its risk, so that the noise tells of it",
+    "band": "the band of risk that its noise multiplier belongs to",
+}
+"""What no message says, and the strength of the noise shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +59,23 @@ def accounts(done: Federated, privacy: Noised | None, setting: Setting | None) -
     cohort = getattr(privacy, "smallest_cohort", None) or len(done.training.clients)
     claims, rows = {}, []
     for client in done.training.clients:
-        basis = done.guarded.plans[client.name].basis
+        plan = done.guarded.plans[client.name]
+        basis, told = plan.basis, _shown(plan)
         account = client.guard.account or Accountant(client.name, privacy.delta)
         terms = Terms(mechanism, relation, basis, cohort, reasons)
         rows += covered_rows(account, terms)
-        claims[client.name] = _claim(done, account, terms)
+        rows += [LedgerRow(client=client.name, kind=kind, covered=False, note=SHOWN_BY_NOISE[kind]) for kind in told]
+        claims[client.name] = _claim(done, account, terms, [SHOWN_BY_NOISE[kind] for kind in told])
     paper = isinstance(privacy, Personalized) and privacy.paper
     return Accounts(claims, reasons, [*rows, *_uncovered(crossings, with_updates=paper)])
 
 
-def _claim(done: Federated, account: Accountant, terms: Terms) -> Claim:
+def _shown(plan: Planned) -> list[str]:
+    """Return which keys of `SHOWN_BY_NOISE` hold of a client."""
+    return ["multiplier"] * (plan.basis == "data-derived") + ["band"] * (plan.band is not None)
+
+
+def _claim(done: Federated, account: Accountant, terms: Terms, shown: Iterable[str]) -> Claim:
     last = account.entries[-1] if account.entries else None
     told = dict.fromkeys(each.kind for each in done.training.wire.crossings if each.sender == account.client)
     return Claim(
@@ -80,7 +94,7 @@ def _claim(done: Federated, account: Accountant, terms: Terms) -> Claim:
         },
         basis=terms.basis,
         covered=tuple(KINDS[kind].about for kind in told if KINDS[kind].cover == "noised"),
-        not_covered=tuple(KINDS[kind].about for kind in told if KINDS[kind].cover == "declared"),
+        not_covered=(*(KINDS[kind].about for kind in told if KINDS[kind].cover == "declared"), *shown),
         reasons=terms.reasons,
     )
 

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from components.dp.accountant import Accountant, Entry
-from components.dp.ledger import UNCOVERED, Terms, covered_rows, spans, uncovered_row
+from components.dp.ledger import Terms, covered_rows, spans
 from components.dp.releases import Releases
 from schemas.faults import GoalError
 from schemas.ledger import LEDGER_COLUMNS
@@ -128,13 +128,6 @@ def test_noise_at_the_server_is_in_the_ledger_for_outsiders_alone():
 
 def test_nothing_released_has_no_rows():
     assert covered_rows(Accountant("A", 1e-5), LOCAL) == []
-
-
-@pytest.mark.parametrize("kind", UNCOVERED)
-def test_what_is_not_covered_is_told_too(kind: str):
-    row = uncovered_row("A", kind, [1, 2, 3])
-    assert (row.covered, row.epsilon, row.rounds) == (False, None, "1-3")
-    assert row.note
 
 
 def test_rounds_are_told_in_spans():
