@@ -215,13 +215,10 @@ def _settle_groups(groups: list[Override], options: Options) -> _Groups:
 
 def _standing(groups: list[Override], options: Options) -> Collection[str]:
     """Return the groups that have an option already: those of the files, and those that chosen options bring along."""
-    tops = [str(one.input_line) for one in groups if "/" not in one.key_or_group and not one.is_delete()]
+    tops = [str(one.input_line) for one in groups if one.get_key_element() in options.standard and not one.is_delete()]
     if _gives_up_the_usual(groups):
         tops.append("experiment=none")
-    try:
-        return options.defaults(tops).overrides.known_choices.keys()
-    except COMPOSING:  # told later
-        return options.standard.keys()
+    return (options.chosen(tops) or options.standard).keys()  # what can't be composed is told later
 
 
 def _sign(override: Override, standing: Collection[str], option: str) -> tuple[list[Fault], str]:

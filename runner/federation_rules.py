@@ -36,9 +36,7 @@ def federation_faults(config: Any) -> Iterator[Fault]:
     yield from _target(config)
     if isinstance(config.dp, Noised):
         yield from faults(config.dp, len(known) or None)
-        yield from combination_faults(
-            config.dp, setting_of(config.dp, federation, learned_encoder=config.encoder.learn)
-        )
+        yield from combination_faults(config.dp, setting_of(config.dp, federation))  # encoders have a rule of their own
         yield from _noised(config.dp, federation)
 
 

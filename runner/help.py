@@ -31,8 +31,7 @@ def help_text(options: Options, program: str) -> str:
         "  --config-dir DIR        a folder of options of your own: DIR/dataset/x.yaml",
         "  --info --resolve --hydra-help --shell-completion --version: as in Hydra",
         "",
-        "Exit codes: 0 done, 2 configuration, 3 data or schema, 4 goal not reached,",
-        "            5 internal, 130 interrupted",
+        "Exit codes: 0 done, 2 configuration, 3 data, 4 goal, 5 internal, 130 interrupted",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -42,11 +41,17 @@ def _usage(program: str, arguments: str, purpose: str) -> str:
 
 
 def _groups(options: Options) -> list[str]:
-    """Return a line or more for each group; those that hold nothing but ``none`` share one."""
-    chosen = options.standard
+    """Return a line or more for each group; those that hold nothing but ``none`` share one, and so do those within."""
+    chosen = options.standard | options.chosen(["experiment=none"])
+    chosen |= {"experiment": options.standard.get("experiment", "")}
     lines: list[str] = []
     empty: list[str] = []
+    within: dict[str, list[str]] = {}
     for group in options.groups():
+        outer, _, inner = group.rpartition("/")
+        if outer:
+            within.setdefault(outer, []).append(inner)
+            continue
         names = options.names(group)
         if names == ["none"]:
             empty.append(group)
@@ -60,6 +65,9 @@ def _groups(options: Options) -> list[str]:
             subsequent_indent=" " * INDENT,
             break_on_hyphens=False,
         )
+    if within:
+        parts = " ".join(f"{outer}/{','.join(inner)}" for outer, inner in within.items())
+        lines += textwrap.wrap(f"in {parts}", WIDTH, initial_indent="  ", subsequent_indent="    ")
     if empty:
         lines += textwrap.wrap(f"{', '.join(empty)}: none* so far", WIDTH, initial_indent="  ", subsequent_indent="  ")
     return lines

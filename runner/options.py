@@ -107,8 +107,12 @@ class Options:
     @cached_property
     def standard(self) -> dict[str, str]:
         """The option of each group unless another is chosen; empty where not even that can be composed."""
+        return self.chosen([])
+
+    def chosen(self, overrides: list[str]) -> dict[str, str]:
+        """Return the option of each group where some are chosen; empty where that can't be composed."""
         try:
-            return {group: option or "" for group, option in self.defaults([]).overrides.known_choices.items()}
+            return {group: option or "" for group, option in self.defaults(overrides).overrides.known_choices.items()}
         except COMPOSING:
             return {}
 

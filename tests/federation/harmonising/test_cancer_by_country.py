@@ -4,20 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from components.anonymization import Given
 from components.anonymization.declarations import Lattice
 from components.anonymization.hierarchies.sources import load
 from components.data import read
-from components.data.declarations import Csv
 from components.federation.harmonising.declarations import Harmonising
 from components.federation.harmonising.method import harmonise
 from components.federation.harmonising.outcome import Harmonisation
 from components.federation.partitioning.declarations import ByColumn
 from components.federation.partitioning.partition import partition
 from components.federation.sites import sites
-from schemas.dataset import DatasetSchema
+from runner.compose import compose_run
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT.parent / "shared" / "data" / "global_cancer_patients_2015_2024.csv"
@@ -36,11 +34,9 @@ ARIREC = {
 
 
 def by_country(how: str, **asked: Any) -> Harmonisation:
-    schema = yaml.safe_load((ROOT / "conf" / "dataset" / "cancer.yaml").read_text(encoding="utf-8"))
-    schema["split"]["test"] = 0
-    source = {"name": "csv", "path": str(FILE)}
-    dataset = DatasetSchema.model_validate({**schema, "source": source})
-    table = read(dataset, Csv.model_validate(source), ROOT).table
+    whole = ("model=none", "anonymization=none", "dataset.split.test=0")
+    dataset = compose_run(["dataset=cancer_file", f"dataset.source.path={FILE}", *whole]).config.dataset
+    table = read(dataset, dataset.source, ROOT).table
     parts = partition(ByColumn(), table, 42)
     params = Lattice.model_validate({"k": 5, "criteria": [{"name": "l_distinct", "l": 2}], **asked})
     given = Given(hierarchies=load(dataset, ROOT))

@@ -378,16 +378,7 @@ def test_rules_are_judged_although_a_type_is_wrong(mine: Any) -> None:
     }
 
 
-def test_a_learned_encoder_voids_differential_privacy(mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from components.registry import KINDS, Declaration, _registered
-
-    monkeypatch.setitem(KINDS, "dp", {**KINDS["dp"], "noise": "schemas.declaration:Declaration"})
-    assert Declaration.__name__ == "Declaration"
-    _registered.cache_clear()
-    try:
-        mine.write("dp/noise", "name: noise\n")
-        mine.compose("dp=noise")
-        assert mine.fault("dp=noise", "encoder.learn=true").place == "encoder.learn"
-    finally:
-        monkeypatch.undo()
-        _registered.cache_clear()
+def test_a_learned_encoder_voids_differential_privacy(mine: Any) -> None:
+    mine.compose("experiment=hospitals")
+    assert mine.fault("experiment=hospitals", "encoder.learn=true").place == "encoder.learn"
+    mine.compose("experiment=hospitals", "dp=none", "encoder.learn=true")
