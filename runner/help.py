@@ -30,7 +30,6 @@ def help_text(options: Options, program: str) -> str:
         "  --cfg job [-p model]    the composed settings (-p: one section), not run",
         "  --config-dir DIR        a folder of options of your own: DIR/dataset/x.yaml",
         "  --info --resolve --hydra-help --shell-completion --version: as in Hydra",
-        "",
         "Exit codes: 0 done, 2 configuration, 3 data, 4 goal, 5 internal, 130 interrupted",
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
