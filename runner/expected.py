@@ -51,6 +51,12 @@ def _tags(kinds: list[Any]) -> list[str]:
     return [str(value) for values in told for value in values] if len(told) == len(kinds) else []
 
 
+def names_tell(annotation: Any) -> bool:
+    """Say whether a type is a union, or one or null, of several models that go by a name each."""
+    kinds = members(annotation)
+    return len(kinds) > 1 and bool(_tags(kinds))
+
+
 def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 

@@ -38,10 +38,16 @@ NOISE = (
     ),
     "The federation is simulated in one process, which sees the rows of all sites: it shows what would cross.",
 )
+COMPARED = (
+    "A comparison trains on the same rows over and over: each epsilon is of one training alone, of all that is made "
+    "known of several they add up, and scenarios without noise have no formal guarantee."
+)
 
 
 def not_claimed(config: Any) -> list[str]:
     """Return what a run does not establish."""
+    if config.comparison is not None:
+        return [*NOT_CLAIMED, *NOISE, COMPARED]
     if config.federation.name == "none":
         return [*NOT_CLAIMED, NO_NOISE]
     return [*NOT_CLAIMED, *([NO_NOISE, NOISE[1]] if config.dp.name == "none" else NOISE)]

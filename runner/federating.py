@@ -29,6 +29,7 @@ from components.federation.sites import Site, sites
 from components.federation.stage import Federated, Sites, federate
 from components.models import Model
 from runner import canonical
+from runner.comparing import Compared, compared, section, write
 from runner.facts import side_metrics
 from runner.job import Job
 from runner.modelling import save
@@ -111,12 +112,24 @@ def _together(found: Harmonisation) -> Release:
     )
 
 
-def federation(job: Job, some: Partners, found: Harmonisation | None) -> tuple[Federated, Accounts]:
-    """Train together, write what happened, and settle the accounts."""
-    config, privacy = job.config, _privacy(job)
+def federation(
+    job: Job, some: Partners, found: Harmonisation | None, test: Table
+) -> tuple[Federated, Accounts, Compared | None]:
+    """Train together, write what happened, and settle the accounts.
+
+    Of a comparison, whose scenarios are measured on the test rows as the model sees them, the first scenario at the
+    run's own seed is what the run keeps.
+    """
+    config = job.config
     with job.stage("federation") as note:
-        bring = _bring(some, found)
-        done = federate(config.federation, privacy, config.model, bring, config.seed, wire=some.wire)
+        bring, several = _bring(some, found), None
+        if config.comparison is None:
+            privacy = _privacy(job)
+            done = federate(config.federation, privacy, config.model, bring, config.seed, wire=some.wire)
+        else:
+            several = compared(job, bring, some.wire, test)
+            privacy, done = several.privacy, several.kept
+            write(job, several, bring)
         setting = (
             None if privacy is None else setting_of(privacy, config.federation, learned_encoder=config.encoder.learn)
         )
@@ -125,14 +138,15 @@ def federation(job: Job, some: Partners, found: Harmonisation | None) -> tuple[F
         files = save(job, done.model, raw=raw)
         _write(job, done, settled)
         job.record.note(
-            federation=_section(job, some, found, done),
+            federation=_section(job, some, found, done)
+            | ({} if several is None else {"comparison": section(several, config.comparison.equalise)}),
             differential_privacy=None if privacy is None else _privacy_section(privacy, done, settled),
             warnings=_warnings(some, settled),
         )
         job.measured(_metrics(done, settled))
         note.facts = {"rounds": len(done.training.rounds), "clients": len(done.training.clients)}
         note.outputs = {path.name: canonical.digest_file(path) for path in files}
-    return done, settled
+    return done, settled, several
 
 
 def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]]:

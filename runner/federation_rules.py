@@ -35,9 +35,16 @@ def federation_faults(config: Any) -> Iterator[Fault]:
     yield from _training(federation)
     yield from _target(config)
     if isinstance(config.dp, Noised):
-        yield from faults(config.dp, len(known) or None)
-        yield from combination_faults(config.dp, setting_of(config.dp, federation))  # encoders have a rule of their own
-        yield from _noised(config.dp, federation)
+        yield from privacy_faults(config.dp, config)
+
+
+def privacy_faults(privacy: Noised, config: Any) -> Iterator[Fault]:
+    """Yield what is wrong with noise by itself, and within a run that federates."""
+    federation: Federation = config.federation
+    yield from faults(privacy, len(_known_clients(config)) or None)
+    learned = config.encoder.learn and privacy is not config.dp  # of the run's own noise there is a rule
+    yield from combination_faults(privacy, setting_of(privacy, federation, learned_encoder=learned))
+    yield from _noised(privacy, federation)
 
 
 def _known_clients(config: Any) -> list[str]:

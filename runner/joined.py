@@ -1,8 +1,8 @@
 """The frame of a run joined with the declarations of the components it names: one typed model of the whole tree."""
 
-from typing import Any
+from typing import Annotated, Any, Union
 
-from pydantic import create_model
+from pydantic import Field, create_model
 
 from components.registry import Declaration, declaration, entries
 from runner.expected import one_of
@@ -10,7 +10,7 @@ from runner.suggest import did_you_mean, nearest
 from runner.translate import shown
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, Fault
-from schemas.run_config import RunConfig
+from schemas.run_config import Comparison, RunConfig, Scenario, ScenarioName
 
 SECTIONS = ("model", "anonymization", "minimization", "federation", "dp", "risk")
 """The groups whose option names a component."""
@@ -38,7 +38,19 @@ def joined(tree: dict[str, Any]) -> tuple[type[RunConfig], dict[str, Fault]]:
     source = dataset.get("source") if isinstance(dataset, dict) else None
     typed: Any = _declared("source", source, "dataset.source", faults)
     fields["dataset"] = (create_model("Dataset", __base__=DatasetSchema, source=(typed, ...)), ...)
+    if tree.get("comparison") is not None:
+        fields["comparison"] = (_compared() | None, ...)
     return create_model("Run", __base__=RunConfig, **fields), faults
+
+
+def _compared() -> Any:
+    """Return the type of a comparison, each of whose scenarios names a component of its own."""
+    noises = tuple(declaration("dp", name) for name in entries("dp"))
+    noise: Any = Annotated[Union[noises], Field(discriminator="name")]  # noqa: UP007 (made of what is registered)
+    scenario = create_model("Scenario", __base__=Scenario, dp=(noise, ...))
+    about = Comparison.model_fields["scenarios"]
+    scenarios: Any = dict[ScenarioName, scenario]
+    return create_model("Comparison", __base__=Comparison, scenarios=(scenarios, about))
 
 
 def _declared(kind: str, section: Any, place: str, faults: dict[str, Fault]) -> type[Declaration] | Any:

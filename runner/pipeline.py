@@ -29,6 +29,8 @@ from runner import canonical
 from runner.aims import Skipped, passed_over
 from runner.alone import alone
 from runner.asked import asked_line
+from runner.comparing import Compared
+from runner.comparing import lines as comparison_lines
 from runner.compose import Composed
 from runner.exposure import exposure
 from runner.facts import (
@@ -145,7 +147,7 @@ def _flow(job: Job) -> list[str]:
     original = _model(job, parts.train, keep=some is None)
     release, agreed = _anonymization(job, parts.train, some, original, given)
     retrained = _retraining(job, release, original, keep=some is None)
-    together, lines = _federation(job, some, agreed)
+    together, lines, several = _federation(job, some, agreed, parts, release)
     outcome = minimization(job, aim, _kept(job, original, retrained, together, release))
     _assessment(
         job, parts, release, {"original": original, "anonymized": retrained, "federated": together}, outcome, some
@@ -160,6 +162,7 @@ def _flow(job: Job) -> list[str]:
         how=[
             *([] if release is None else [*criteria_lines(release), *search_lines(release)]),
             *lines,
+            *([] if several is None else comparison_lines(job, several)),
             *_asked(aim, outcome),
         ],
         # What is to be said of the result comes before what is to be said of a hierarchy's labels.
@@ -337,14 +340,14 @@ def _retraining(job: Job, release: Release | None, original: Model | None, *, ke
 
 
 def _federation(
-    job: Job, some: Partners | None, agreed: Harmonisation | None
-) -> tuple[Model | None, list[tuple[str, str]]]:
+    job: Job, some: Partners | None, agreed: Harmonisation | None, parts: Split, release: Release | None
+) -> tuple[Model | None, list[tuple[str, str]], Compared | None]:
     """Let the sites train together; the model that comes of it is the one that the run keeps."""
     if some is None:
         job.skip("federation", alone(job.config))
-        return None, []
-    done, settled = federation(job, some, agreed)
-    return done.model, federation_lines(done, settled)
+        return None, [], None
+    done, settled, several = federation(job, some, agreed, _seen(parts, release).test)
+    return done.model, federation_lines(done, settled) if several is None else [], several
 
 
 def _kept(

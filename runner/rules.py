@@ -9,6 +9,7 @@ from components.anonymization.search_rules import search_faults
 from components.minimization.rules import column_faults
 from runner import criteria_rules
 from runner.alone import REMEDIES, alone
+from runner.comparison_rules import comparison_faults
 from runner.federation_rules import federation_faults
 from runner.provenance import Layer, origin
 from runner.suggest import did_you_mean, nearest
@@ -324,6 +325,12 @@ def federation_is_sound(facts: Facts) -> Iterator[Fault]:
         yield from federation_faults(facts.run)
 
 
+def comparison_is_sound(facts: Facts) -> Iterator[Fault]:
+    """Ask for scenarios that mean something beside each other."""
+    if facts.run.comparison is not None:
+        yield from comparison_faults(facts.run)
+
+
 RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (columns_have_roles, frozenset({"dataset"})),
     (columns_exist, frozenset({"dataset"})),
@@ -348,6 +355,10 @@ RULES: tuple[tuple[Rule, frozenset[str]], ...] = (
     (federation_has_a_use, frozenset({"dataset", "model", "anonymization", "federation", "dp"})),
     (noise_has_a_federation, frozenset({"federation", "dp"})),
     (federation_is_sound, frozenset({"dataset", "model", "anonymization", "federation", "dp", "encoder"})),
+    (
+        comparison_is_sound,
+        frozenset({"dataset", "model", "anonymization", "federation", "dp", "encoder", "comparison"}),
+    ),
 )
 """Every rule with the sections that it looks at."""
 

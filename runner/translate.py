@@ -7,7 +7,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from runner.expected import expected, field_at, members, one_of
+from runner.expected import expected, field_at, members, names_tell, one_of
 from runner.suggest import did_you_mean, nearest
 from runner.tree import Path, Resolved, dotted, get, holds
 
@@ -91,7 +91,8 @@ def _element(annotation: Any) -> tuple[Any, tuple[Any, ...]] | None:
 def _tagged(annotation: Any) -> bool:
     """Tell whether a type is a union, or one or null, whose members are told apart by their name."""
     if get_origin(annotation) in (Union, UnionType):
-        return any(_tagged(part) for part in get_args(annotation))
+        # A field keeps the discriminator of its own union to itself.
+        return names_tell(annotation) or any(_tagged(part) for part in get_args(annotation))
     if get_origin(annotation) is not Annotated:
         return False
     return any(isinstance(part, FieldInfo) and part.discriminator for part in get_args(annotation)[1:])

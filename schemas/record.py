@@ -289,6 +289,38 @@ class FederatedRound(Contract):
     stayed: str = Field(default="", description="why the weights stayed as they were")
 
 
+class ComparedFigure(Contract):
+    """What one scenario has over another at the same seeds."""
+
+    scenario: str
+    against: str
+    metric: str
+    mean: Real = Field(description="of the figure of the one minus that of the other, seed by seed")
+    low: Real | None = Field(description="lower end of its 95 % interval by Student's t")
+    high: Real | None = Field(description="upper end of that")
+    seeds: Count
+
+
+class Equal(Contract):
+    """What scenarios that protect the same have in common."""
+
+    unit: str = Field(description="what they protect: client or record")
+    by: str = Field(description="variance, worst_epsilon or mean_epsilon")
+    reference: str = Field(description="the scenario that the others follow")
+    figures: dict[str, Real] = Field(description="of each scenario, as reached")
+
+
+class Comparison(Contract):
+    """Scenarios that were compared over paired seeds."""
+
+    scenarios: dict[str, Facts] = Field(description="noise of each by its name, as it was given; empty for none")
+    seeds: list[int]
+    equalise: str | None = Field(description="what was to be kept equal")
+    equalised: list[Equal] = Field(default=[], description="what was, by what is protected")
+    kept: str = Field(description="the scenario whose training at the first seed the rest of this record is about")
+    differences: list[ComparedFigure] = Field(default=[])
+
+
 class Federation(Contract):
     """How sites trained together."""
 
@@ -303,6 +335,7 @@ class Federation(Contract):
     ended: str = Field(default="", description="why training ended")
     attacks: list[str] = Field(default=[], description="simulated attackers")
     messages: dict[str, Count] = Field(default={}, description="how many messages of each kind crossed")
+    comparison: Comparison | None = Field(default=None, description="scenarios that were compared; null for one alone")
 
 
 class Stage(Contract):

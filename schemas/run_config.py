@@ -4,7 +4,7 @@ What stands inside a section of a group (model, anonymization, ...) is told by t
 names; the runner joins the two.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -54,6 +54,25 @@ class DeclaredProtection(Protection):
     responsible: str | None = Field(default=None, description="person who answers for this run")
 
 
+ScenarioName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", max_length=40)]
+
+
+class Scenario(Contract):
+    """One of several ways to train that are compared."""
+
+    dp: Declaration = Field(description="its noise, as in the group dp")
+
+
+class Comparison(Contract):
+    """Scenarios of one federation, compared over paired seeds."""
+
+    scenarios: dict[ScenarioName, Scenario] = Field(min_length=1, description="what is compared, by name")
+    seeds: int = Field(ge=2, description="trainings of each scenario; at one seed all begin alike")
+    equalise: Literal["variance", "worst_epsilon", "mean_epsilon"] | None = Field(
+        description="what scenarios have in common that protect the same and differ in kind, as of the first of them"
+    )
+
+
 class RunConfig(Contract):
     """One run, whole: the frame, the dataset's schema and the declarations of all chosen components."""
 
@@ -71,3 +90,4 @@ class RunConfig(Contract):
     federation: Declaration
     dp: Declaration
     risk: Declaration
+    comparison: Comparison | None = Field(description="scenarios that are compared; null: train once, with `dp`")

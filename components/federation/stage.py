@@ -15,6 +15,7 @@ from components.federation.attacks.simulate import attacked_classes, attacked_nu
 from components.federation.client import Client
 from components.federation.control import ControlVariate
 from components.federation.declarations import Federation, FedProx, Scaffold
+from components.federation.equalising import Terms
 from components.federation.messages import Wire
 from components.federation.model import INITIAL, Space, engine_of, model_of, network_of
 from components.federation.privacy import Guarded, guarded
@@ -106,7 +107,7 @@ def federate(  # noqa: PLR0913  # each is another part of the run
     schema = next(iter(sites.tables.values())).schema
     space = Space.of(schema)
     network = network_of(model, space)
-    schedule = Schedule(params.rounds, params.participation, local_training(params), seed, params.early_stop)
+    schedule = schedule_of(params, seed)
     wire = wire or Wire()
     shares = _shares(params, rows, wire)
     guards = guarded(privacy, schedule, rows, sites.risks, shares)
@@ -139,6 +140,17 @@ def federate(  # noqa: PLR0913  # each is another part of the run
         generalised=sites.generalised,
     )
     return Federated(made, training, guards, ended)
+
+
+def schedule_of(params: Federation, seed: int) -> Schedule:
+    """Return how long training goes on, and who takes part."""
+    return Schedule(params.rounds, params.participation, local_training(params), seed, params.early_stop)
+
+
+def terms(params: Federation, sites: Sites, seed: int) -> Terms:
+    """Return what decides which figure the noise of a scenario comes to."""
+    rows = sites.rows
+    return Terms(schedule_of(params, seed), rows, sites.risks, _shares(params, rows, Wire()))
 
 
 def local_training(params: Federation) -> LocalTraining:

@@ -1,0 +1,211 @@
+"""The federation stage of a comparison: every scenario at every seed, and what of it is written down and told."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+
+from components.data import Table
+from components.dp.claims import shown
+from components.dp.conditions import NO_GUARANTEE
+from components.dp.declarations import Noised
+from components.federation.comparison import Difference, Interval, Trial, differences, means, seeds_of, trials
+from components.federation.equalising import Common, equalised
+from components.federation.messages import Wire
+from components.federation.stage import Federated, Sites, terms
+from runner.comparison_rules import scenarios_of
+from runner.job import Job
+from schemas.tables import Metric
+
+SEEDS, MEANS, CLIENTS = "data/seeds.csv", "federation/comparison.csv", "federation/comparison_clients.csv"
+HEADLINE = {"regression": "mae", "classification": "accuracy"}
+"""The figure of the closing lines, by task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Scenarios that were compared.
+
+    Parameters
+    ----------
+    scenarios : mapping of str to Noised or None
+        With the noise that they were given.
+    common : list of Common
+        What was kept equal.
+    trials : list of Trial
+    kept : Federated
+        The first scenario at the run's own seed.
+    """
+
+    scenarios: Mapping[str, Noised | None]
+    common: list[Common]
+    trials: list[Trial]
+    kept: Federated
+
+    @property
+    def privacy(self) -> Noised | None:
+        """The noise of what is kept."""
+        return next(iter(self.scenarios.values()))
+
+    def means(self) -> dict[str, dict[str, Interval]]:
+        """Return the mean of each figure, by scenario."""
+        return {name: means(self.trials, name) for name in self.scenarios}
+
+
+def compared(job: Job, bring: Sites, wire: Wire, test: Table) -> Compared:
+    """Train every scenario at every seed.
+
+    Parameters
+    ----------
+    job : Job
+        Of a configuration with a comparison.
+    bring : Sites
+    wire : Wire
+        That the sites have used already.
+    test : Table
+        Test rows of all sites, as the model sees them.
+    """
+    config, asked = job.config, job.config.comparison
+    scenarios, common = equalised(
+        scenarios_of(config), asked.equalise, terms(config.federation, bring, seed=config.seed)
+    )
+    kept: list[Federated] = []
+    seeds = seeds_of(config.seed, asked.seeds)
+    found = list(trials(config.federation, scenarios, config.model, bring, seeds, test, keep=kept.append, wire=wire))
+    return Compared(scenarios, common, found, kept[0])
+
+
+def write(job: Job, some: Compared, bring: Sites) -> None:
+    """Write single seeds, means with paired differences, and what each client was given; and record all."""
+    tables = {
+        SEEDS: pd.DataFrame(_single(some.trials)),
+        MEANS: pd.DataFrame([*_means(some), *map(_row, differences(some.trials))]),
+        CLIENTS: pd.DataFrame(_clients(some, bring)),
+    }
+    for name, table in tables.items():
+        path = job.record.path(name)
+        table.to_csv(path, index=False, lineterminator="\n")
+        job.record.output(path, release="internal", rows=len(table))
+    job.measured(_metrics(some))
+
+
+def section(some: Compared, equalise: str | None) -> dict[str, Any]:
+    """Return what the record says of a comparison."""
+    return {
+        "scenarios": {
+            name: {} if privacy is None else privacy.model_dump() for name, privacy in some.scenarios.items()
+        },
+        "seeds": list(dict.fromkeys(each.seed for each in some.trials)),
+        "equalise": equalise,
+        "equalised": [asdict(each) for each in some.common],
+        "kept": next(iter(some.scenarios)),
+        "differences": [
+            {"scenario": each.scenario, "against": each.against, "metric": each.metric, **asdict(each.by)}
+            for each in differences(some.trials)
+        ],
+    }
+
+
+def lines(job: Job, some: Compared) -> list[tuple[str, str]]:
+    """Return the closing lines: the reference lines, each scenario, and what scenarios differ by."""
+    metric = HEADLINE[job.config.dataset.task]
+    count = len(some.trials) // len(some.scenarios)
+    about = {
+        each.scope: each.value
+        for each in job.metrics
+        if each.stage == "model" and each.metric == metric and each.split == "test" and each.value is not None
+    }
+    references = ", ".join(f"{about[scope]:.4f} {scope}" for scope in ("constant", "linear") if scope in about)
+    told = [(metric, f"{references}   (test rows of all sites, rows of all sites in one place)")]
+    for name, figures in some.means().items():
+        if metric in figures:
+            told.append(("", f"{_interval(figures[metric])} {name}, {_epsilon(some, name)}"))
+    told.append(("", f"mean [95 % interval] over {count} paired seeds"))
+    told += [("equalised", each.said()) for each in some.common]
+    gaps = [each for each in differences(some.trials) if each.metric == metric and _told(each, some)]
+    told += [
+        ("" if number else "difference", f"{_interval(each.by, '+')} {each.scenario} over {each.against}")
+        for number, each in enumerate(gaps)
+    ]
+    return told
+
+
+def _told(each: Difference, some: Compared) -> bool:
+    """Say whether a difference means something: against no noise, or where something was kept equal."""
+    together = any({each.scenario, each.against} <= common.figures.keys() for common in some.common)
+    return together or some.scenarios[each.against] is None
+
+
+def _interval(by: Interval, sign: str = "") -> str:
+    ends = "" if by.low is None or by.high is None else f" [{by.low:{sign}.4f}, {by.high:{sign}.4f}]"
+    return f"{by.mean:{sign}.4f}{ends}"
+
+
+def _epsilon(some: Compared, scenario: str) -> str:
+    """Return what a scenario promises, in words."""
+    if some.scenarios[scenario] is None:
+        return "no noise"
+    worst = _worst(some.trials, scenario)
+    return NO_GUARANTEE if worst is None else f"epsilon {shown(worst)} at the worst client"
+
+
+def _worst(found: Iterable[Trial], scenario: str) -> float | None:
+    """Return the largest epsilon of a scenario; None where none holds."""
+    own = [max(each.epsilons.values()) for each in found if each.scenario == scenario and each.epsilons]
+    return max(own, default=None)
+
+
+def _single(found: Iterable[Trial]) -> Iterator[dict[str, Any]]:
+    for each in found:
+        about = {"scenario": each.scenario, "number": each.number, "seed": each.seed}
+        told = {"rounds": each.rounds, "excluded": each.excluded, "seconds": round(each.seconds, 3)}
+        yield {**about, **each.figures, "worst_epsilon": max(each.epsilons.values(), default=None), **told}
+
+
+def _means(some: Compared) -> Iterator[dict[str, Any]]:
+    for name, figures in some.means().items():
+        for metric, by in figures.items():
+            yield {"scenario": name, "against": "", "metric": metric, **asdict(by)}
+
+
+def _row(each: Difference) -> dict[str, Any]:
+    return {"scenario": each.scenario, "against": each.against, "metric": each.metric, **asdict(each.by)}
+
+
+def _clients(some: Compared, bring: Sites) -> Iterator[dict[str, Any]]:
+    """Yield what every client was given in every scenario, at the first seed."""
+    for each in some.trials:
+        if each.number == 1:
+            for client, rows in bring.rows.items():
+                yield {
+                    "scenario": each.scenario,
+                    "client": client,
+                    "rows": rows,
+                    "arirec": bring.risks.get(client),
+                    "multiplier": each.multipliers.get(client),
+                    "epsilon": each.epsilons.get(client),
+                }
+
+
+def _metrics(some: Compared) -> list[Metric]:
+    units = {name: unit for each in some.trials for name, unit in each.units.items()}
+    found = [
+        Metric(
+            stage="model",
+            metric=metric,
+            scope=f"federated:{name}",
+            split="test",
+            value=by.mean,
+            low=by.low,
+            high=by.high,
+            unit=units[metric],
+        )
+        for name, figures in some.means().items()
+        for metric, by in figures.items()
+    ]
+    for name in some.scenarios:
+        worst = _worst(some.trials, name)
+        if worst is not None:
+            found.append(Metric(stage="dp", metric="epsilon", scope=f"federated:{name}", value=worst))
+    return found
