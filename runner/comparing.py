@@ -123,18 +123,28 @@ def lines(job: Job, some: Compared) -> list[tuple[str, str]]:
             told.append(("", f"{_interval(figures[metric])} {name}, {_epsilon(some, name)}"))
     told.append(("", f"mean [95 % interval] over {count} paired seeds"))
     told += [("equalised", each.said()) for each in some.common]
-    gaps = [each for each in differences(some.trials) if each.metric == metric and _told(each, some)]
     told += [
         ("" if number else "difference", f"{_interval(each.by, '+')} {each.scenario} over {each.against}")
-        for number, each in enumerate(gaps)
+        for number, each in enumerate(_headlines(some, metric))
     ]
     return told
 
 
-def _told(each: Difference, some: Compared) -> bool:
-    """Say whether a difference means something: against no noise, or where something was kept equal."""
-    together = any({each.scenario, each.against} <= common.figures.keys() for common in some.common)
-    return together or some.scenarios[each.against] is None
+def _headlines(some: Compared, metric: str) -> Iterator[Difference]:
+    """Yield the differences that mean something at a glance; all stand in a table.
+
+    Where a figure was kept equal, that of the scenario that set it over each that followed; of scenarios that were
+    left as they are, over the first of all.
+    """
+    first = next(iter(some.scenarios))
+    reference = {name: each.reference for each in some.common for name in each.figures}
+    for each in differences(some.trials):
+        if each.metric != metric:
+            continue
+        if reference.get(each.scenario) == each.against:
+            yield each.turned()
+        elif each.against == first and each.scenario not in reference:
+            yield each
 
 
 def _interval(by: Interval, sign: str = "") -> str:

@@ -284,7 +284,8 @@ def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     if not single:
         from runner.plan_federation import described
 
-        steps.append(("federation", described(config.federation, config.dp)))
+        scenarios = None if config.comparison is None else config.comparison.scenarios
+        steps.append(("federation", described(config.federation, config.dp, scenarios)))
     aim = aim_of(composed, header.rows)
     idle = getattr(aim, "reason", "")
     if not idle:

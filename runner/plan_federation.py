@@ -1,6 +1,6 @@
 """What a plan says of a federation: who would train on how many rows, and what that would cost each client."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from components.data import Table, read
@@ -15,6 +15,7 @@ from components.federation.partitioning.partition import partition
 from components.federation.setting import setting_of
 from components.federation.sites import sites
 from runner.compose import Composed
+from runner.plan_comparison import comparison_lines
 from schemas.declaration import Declaration
 from schemas.wording import names
 
@@ -22,13 +23,14 @@ MOST = 12
 """Clients that are told one by one."""
 
 
-def described(federation: Federation, privacy: Declaration) -> str:
-    """Return what training together means, in a few words."""
+def described(federation: Federation, privacy: Declaration, scenarios: Collection[str] | None = None) -> str:
+    """Return what training together means, in a few words; `scenarios` are those of a comparison."""
     local, aggregation, drift = federation.local, federation.aggregation, federation.drift
     rule = aggregation.rule
     weights = f" of {rule.weights} weights" if isinstance(rule, Mean) else ""
     check = "no drift check" if drift is None else f"drift checked by {drift.metric} distances ({drift.action})"
     noise = "without noise" if privacy.name == "none" else f"noise of dp={privacy.name}"
+    noise = noise if scenarios is None else f"noise of {len(scenarios)} scenarios: {', '.join(scenarios)}"
     attacked = f"; SIMULATED ATTACKS: {', '.join(each.name for each in federation.attacks)}" * bool(federation.attacks)
     return (
         f"{federation.name}: clients by {federation.clients.name}, {federation.rounds} rounds of {local.epochs} "
@@ -51,6 +53,9 @@ def federation_lines(composed: Composed) -> Iterator[tuple[str, str]]:
     rows = {site.name: len(site.train.frame) for site in made if len(site.train.frame)}
     idle = [site.name for site in made if site.name not in rows]
     yield "clients", f"{len(rows)} with {sum(rows.values()):,} train rows" + _idle(idle)
+    if config.comparison is not None:
+        yield from comparison_lines(config, rows)
+        return
     if not isinstance(config.dp, Noised):
         yield from (("client", f"{name}: {count:,} train rows") for name, count in list(rows.items())[:MOST])
         yield "guarantee", f"{NO_GUARANTEE}: dp=none"

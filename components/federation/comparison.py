@@ -99,6 +99,12 @@ class Difference:
     metric: str
     by: Interval
 
+    def turned(self) -> "Difference":
+        """Return what the other scenario has over this one."""
+        by = self.by
+        low, high = None if by.high is None else -by.high, None if by.low is None else -by.low
+        return Difference(self.against, self.scenario, self.metric, Interval(-by.mean, low, high, by.seeds))
+
 
 def interval(values: npt.ArrayLike) -> Interval:
     """Return the mean of independent values with its interval (Student 1908).
