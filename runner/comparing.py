@@ -7,12 +7,14 @@ from typing import Any
 import pandas as pd
 
 from components.data import Table
+from components.dp.checks import mechanism_of
 from components.dp.claims import shown
 from components.dp.conditions import NO_GUARANTEE
 from components.dp.declarations import Noised
 from components.federation.comparison import Difference, Interval, Trial, differences, means, seeds_of, trials
 from components.federation.equalising import Common, equalised
 from components.federation.messages import Wire
+from components.federation.scenarios import unit_of
 from components.federation.stage import Federated, Sites, terms
 from runner.comparison_rules import scenarios_of
 from runner.job import Job
@@ -36,12 +38,15 @@ class Compared:
     trials : list of Trial
     kept : Federated
         The first scenario at the run's own seed.
+    risks : mapping of str to float
+        ARIREC of what each client released, where it released anything.
     """
 
     scenarios: Mapping[str, Noised | None]
     common: list[Common]
     trials: list[Trial]
     kept: Federated
+    risks: Mapping[str, float]
 
     @property
     def privacy(self) -> Noised | None:
@@ -73,7 +78,7 @@ def compared(job: Job, bring: Sites, wire: Wire, test: Table) -> Compared:
     kept: list[Federated] = []
     seeds = seeds_of(config.seed, asked.seeds)
     found = list(trials(config.federation, scenarios, config.model, bring, seeds, test, keep=kept.append, wire=wire))
-    return Compared(scenarios, common, found, kept[0])
+    return Compared(scenarios, common, found, kept[0], bring.risks)
 
 
 def write(job: Job, some: Compared, bring: Sites) -> None:
@@ -108,26 +113,42 @@ def section(some: Compared, equalise: str | None) -> dict[str, Any]:
 
 
 def lines(job: Job, some: Compared) -> list[tuple[str, str]]:
-    """Return the closing lines: the reference lines, each scenario, and what scenarios differ by."""
+    """Return the closing lines: the reference lines, each scenario, what they differ by, and each client's cost."""
     metric = HEADLINE[job.config.dataset.task]
-    count = len(some.trials) // len(some.scenarios)
     about = {
         each.scope: each.value
         for each in job.metrics
         if each.stage == "model" and each.metric == metric and each.split == "test" and each.value is not None
     }
     references = ", ".join(f"{about[scope]:.4f} {scope}" for scope in ("constant", "linear") if scope in about)
-    told = [(metric, f"{references}   (test rows of all sites, rows of all sites in one place)")]
+    told = [(metric, f"{references}   (test rows of all sites; fitted to the raw rows of all in one place)")]
     for name, figures in some.means().items():
         if metric in figures:
-            told.append(("", f"{_interval(figures[metric])} {name}, {_epsilon(some, name)}"))
-    told.append(("", f"mean [95 % interval] over {count} paired seeds"))
+            told.append(("", f"{_interval(figures[metric])} {name}, {_promise(some, name)}"))
+    told.append(("", f"mean [95 % interval] over {len(some.trials) // len(some.scenarios)} paired seeds"))
     told += [("equalised", each.said()) for each in some.common]
-    told += [
-        ("" if number else "difference", f"{_interval(each.by, '+')} {each.scenario} over {each.against}")
-        for number, each in enumerate(_headlines(some, metric))
+    gaps = [
+        f"{_interval(each.by, '+')} {each.scenario} over {each.against}, at the same seeds"
+        for each in _headlines(some, metric)
     ]
-    return told
+    told += _below("difference", gaps)
+    if some.risks:
+        told.append(("arirec", ", ".join(f"{name} {risk:.4f}" for name, risk in some.risks.items())))
+    return [*told, *_below("epsilon", list(_by_client(some)))]
+
+
+def _below(name: str, texts: list[str]) -> list[tuple[str, str]]:
+    return [("" if number else name, text) for number, text in enumerate(texts)]
+
+
+def _by_client(some: Compared) -> Iterator[str]:
+    """Yield each scenario's epsilon by client, at the first seed."""
+    for each in some.trials:
+        if each.number == 1 and each.epsilons:
+            figures = {name: shown(value) for name, value in each.epsilons.items()}
+            alike = len(set(figures.values())) == 1
+            told = ", ".join(f"{name} {figure}" for name, figure in figures.items())
+            yield f"{each.scenario}: " + (f"{next(iter(figures.values()))} at every client" if alike else told)
 
 
 def _headlines(some: Compared, metric: str) -> Iterator[Difference]:
@@ -152,12 +173,17 @@ def _interval(by: Interval, sign: str = "") -> str:
     return f"{by.mean:{sign}.4f}{ends}"
 
 
-def _epsilon(some: Compared, scenario: str) -> str:
+def _promise(some: Compared, scenario: str) -> str:
     """Return what a scenario promises, in words."""
-    if some.scenarios[scenario] is None:
+    privacy = some.scenarios[scenario]
+    if privacy is None:
         return "no noise"
     worst = _worst(some.trials, scenario)
-    return NO_GUARANTEE if worst is None else f"epsilon {shown(worst)} at the worst client"
+    if worst is None:
+        return NO_GUARANTEE
+    what = "one record" if unit_of(privacy) == "record" else "a client's whole table"
+    alone = " against outsiders alone" if mechanism_of(privacy) in ("server", "distributed") else ""
+    return f"epsilon {shown(worst)} at the worst client for {what}{alone}"
 
 
 def _worst(found: Iterable[Trial], scenario: str) -> float | None:

@@ -71,7 +71,7 @@ def _seconds(config: Any, scenarios: Mapping[str, Noised | None], rows: Mapping[
     passes = sum(rows.values()) * federation.rounds * federation.local.epochs * federation.participation
     plain = passes * (A_ROW + A_WEIGHT * weights)
     each = [A_TRAINING + plain * (PRIVATE if isinstance(privacy, Record) else 1) for privacy in scenarios.values()]
-    return config.comparison.seeds * sum(each)
+    return float(config.comparison.seeds * sum(each))
 
 
 def _duration(seconds: float) -> str:

@@ -1,6 +1,5 @@
 """Scenarios compared over paired seeds: what they share, and the arithmetic of means and differences."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,7 +75,7 @@ class Watching:
 
 def test_scenarios_begin_alike_and_take_rows_in_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[bytes, list[int]]] = []
-    made: Callable[..., Any] = stage.engine_of
+    made: Any = stage.engine_of
     monkeypatch.setattr(stage, "engine_of", lambda *given: Watching(made(*given), asked))
     compared(NOISED, seeds=2)
     each = PARAMS.rounds
