@@ -24,6 +24,8 @@ SEEDS, MEANS, CLIENTS = "data/seeds.csv", "federation/comparison.csv", "federati
 HEADLINE = {"regression": "mae", "classification": "accuracy"}
 """The figure of the closing lines, by task."""
 
+TOO_LONG = 1e5
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
@@ -76,9 +78,19 @@ def compared(job: Job, bring: Sites, wire: Wire, test: Table) -> Compared:
         scenarios_of(config), asked.equalise, terms(config.federation, bring, seed=config.seed)
     )
     kept: list[Federated] = []
-    seeds = seeds_of(config.seed, asked.seeds)
-    found = list(trials(config.federation, scenarios, config.model, bring, seeds, test, keep=kept.append, wire=wire))
-    return Compared(scenarios, common, found, kept[0], bring.risks)
+    found = trials(
+        config.federation,
+        scenarios,
+        config.model,
+        bring,
+        seeds_of(config.seed, asked.seeds),
+        test,
+        learned_encoder=config.encoder.learn,
+        keep=kept.append,
+        wire=wire,
+    )
+    everything = list(found)
+    return Compared(scenarios, common, everything, kept[0], bring.risks)
 
 
 def write(job: Job, some: Compared, bring: Sites) -> None:
@@ -169,8 +181,13 @@ def _headlines(some: Compared, metric: str) -> Iterator[Difference]:
 
 
 def _interval(by: Interval, sign: str = "") -> str:
-    ends = "" if by.low is None or by.high is None else f" [{by.low:{sign}.4f}, {by.high:{sign}.4f}]"
-    return f"{by.mean:{sign}.4f}{ends}"
+    ends = "" if by.low is None or by.high is None else f" [{_figure(by.low, sign)}, {_figure(by.high, sign)}]"
+    return f"{_figure(by.mean, sign)}{ends}"
+
+
+def _figure(value: float, sign: str = "") -> str:
+    """Return four digits after the point, and of what has grown without bounds its size alone."""
+    return f"{value:{sign}.4f}" if abs(value) < TOO_LONG else f"{value:{sign}.1e}"
 
 
 def _promise(some: Compared, scenario: str) -> str:

@@ -135,6 +135,7 @@ def trials(  # noqa: PLR0913  # each is another part of the run
     seeds: Sequence[int],
     test: Table,
     *,
+    learned_encoder: bool = False,
     known: Sequence[Trial] = (),
     keep: Callable[[Federated], None] = lambda _: None,
     wire: Wire | None = None,
@@ -154,6 +155,8 @@ def trials(  # noqa: PLR0913  # each is another part of the run
     seeds : sequence of int
     test : Table
         Rows of all sites that nobody trains on, as the model sees them.
+    learned_encoder : bool, default False
+        Whether categories or bounds were learned from rows, which takes every epsilon away.
     known : sequence of Trial, optional
         What was done before, which isn't done again.
     keep : callable, optional
@@ -175,7 +178,8 @@ def trials(  # noqa: PLR0913  # each is another part of the run
                 continue
             began = perf_counter()
             came = federate(params, privacy, model, sites, seed, wire=wire if (name, number) == first else None)
-            settled = accounts(came, privacy, None if privacy is None else setting_of(privacy, params))
+            setting = None if privacy is None else setting_of(privacy, params, learned_encoder=learned_encoder)
+            settled = accounts(came, privacy, setting)
             trial = _trial((name, number, seed), came, settled, utility(came.model, test), began)
             if (name, number) == first:
                 keep(came)

@@ -128,6 +128,7 @@ def test_each_client_of_each_scenario_has_its_epsilon_and_multiplier() -> None:
 def test_no_epsilon_is_told_where_none_holds() -> None:
     found = compared({"seeded": Record(target_epsilon=3.0, noise_seed=1)})
     assert all(each.epsilons == {} for each in found)
+    assert compared({"learned": Record(target_epsilon=3.0)}, learned_encoder=True)[0].epsilons == {}
 
 
 def test_seeds_begin_with_the_runs_own_and_all_differ() -> None:
