@@ -89,7 +89,10 @@ def compared(job: Job, bring: Sites, wire: Wire, test: Table) -> Compared:
         keep=kept.append,
         wire=wire,
     )
-    everything = list(found)
+    everything = []
+    for each in found:
+        everything.append(each)
+        job.record.event("scenario trained", "federation", scenario=each.scenario, number=each.number, seed=each.seed)
     return Compared(scenarios, common, everything, kept[0], bring.risks)
 
 

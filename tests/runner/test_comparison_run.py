@@ -97,6 +97,12 @@ def test_the_worst_client_is_promised_the_same_everywhere(run: Ended) -> None:
     assert (common["reference"], common["unit"]) == ("by_client", "record")
 
 
+def test_the_log_says_how_far_it_came(run: Ended) -> None:
+    lines = (run.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    told = [each["facts"] for each in map(json.loads, lines) if each["event"] == "scenario trained"]
+    assert [(each["number"], each["scenario"]) for each in told] == [(n, name) for n in (1, 2, 3) for name in SCENARIOS]
+
+
 def test_figures_are_for_those_who_ran_it(run: Ended) -> None:
     classes = {each["path"]: each["release"] for each in run.record["outputs"]}
     for name in ("data/seeds.csv", "federation/comparison.csv", "federation/comparison_clients.csv"):
