@@ -5,7 +5,7 @@ from typing import Any
 
 from components.dp.claims import shown
 from components.dp.conditions import NO_GUARANTEE, withdrawn
-from components.dp.declarations import ByTiers, Noised, Record
+from components.dp.declarations import ByEpsilon, ByTiers, Noised, Record, Tier
 from components.dp.planning import Training, planned
 from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.weights import client_weights
@@ -51,17 +51,24 @@ def _promise(config: Any, privacy: Noised | None, rows: Mapping[str, int], follo
     kind = f"noise of dp={privacy.name}"
     if followed:
         return f"{kind}, as much as gives it the {config.comparison.equalise.replace('_', ' ')} of {followed}"
-    if isinstance(privacy.model_dump().get("personalise"), dict) and (
-        privacy.target_epsilon is None or isinstance(getattr(privacy, "personalise", None), ByTiers)
-    ):
-        return f"{kind}, by risks, which the run measures"
-    alike = privacy.model_copy(update={"personalise": None})
+    how = getattr(privacy, "personalise", None)
+    if isinstance(how, ByTiers):
+        tiers = ", ".join(f"up to {tier.up_to:g} {_tier(tier)}" for tier in how.tiers)
+        return f"{kind}, by the risk that the run measures: {tiers}"
+    if how is not None and not isinstance(how, ByEpsilon):
+        if privacy.target_epsilon is None:
+            return f"{kind}, multiplier {privacy.multiplier:g} by the risk that the run measures"
+        privacy = privacy.model_copy(update={"personalise": None})
     rule = config.federation.aggregation.rule
     local = Training(config.federation.rounds, config.federation.local.batch_size, config.federation.local.epochs)
     weights = client_weights(rule if isinstance(rule, Mean) else Mean(), rows)
-    plans = planned(alike, rows, local, weights=weights)
+    plans = planned(privacy, rows, local, weights=weights)
     worst = max((plan.epsilon.value for plan in plans.values()), default=0.0)
     return f"{kind}, epsilon {shown(worst)} at delta {privacy.delta:g} for the worst client"
+
+
+def _tier(tier: Tier) -> str:
+    return f"multiplier {tier.multiplier:g}" if tier.target_epsilon is None else f"epsilon {tier.target_epsilon:g}"
 
 
 def _seconds(config: Any, scenarios: Mapping[str, Noised | None], rows: Mapping[str, int]) -> float:
