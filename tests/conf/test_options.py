@@ -1,12 +1,12 @@
 """Every option that ships: it writes out what its declaration knows, it composes, and it is without fault."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
-from components.registry import KINDS, declaration
+from components.registry import KINDS, declaration, load
 from runner.compose import compose_run
 from runner.joined import SECTIONS
 from schemas.base import Contract
@@ -28,6 +28,12 @@ NEEDS = {
     "model/linear": ["dataset=diabetes"],
     "model/none": ["anonymization=none"],
     "dataset/diabetes": ["model=linear"],
+    "dp/global": ["experiment=hospitals", "federation/drift=none"],
+    "dp/personalized": ["experiment=hospitals"],
+    "dp/record": ["experiment=hospitals"],
+    "federation/fedavg": ["experiment=hospitals"],
+    "federation/fedprox": ["experiment=hospitals"],
+    "federation/scaffold": ["experiment=hospitals"],
     "experiment/lendingclub": ["dataset.source.path=loans.csv"],
 }
 """What an option needs beside itself to be a whole run."""
@@ -42,23 +48,24 @@ def options(group: str = "*") -> list[str]:
 def content(option: str) -> dict[str, Any]:
     loaded = yaml.safe_load((CONF / f"{option}.yaml").read_text(encoding="utf-8"))
     assert isinstance(loaded, dict)
-    parts = [
-        part
-        for part in loaded.get("defaults", [])
-        if isinstance(part, str) and part.startswith("_") and part != "_self_"
-    ]
-    if not parts:
-        return loaded
-    own = {key: value for key, value in loaded.items() if key != "defaults"}
+    chosen = loaded.get("defaults", [])
+    if any(isinstance(part, dict) for part in chosen) and "/" in option:  # groups within say the rest
+        section, _, name = option.partition("/")
+        return compose_run([f"{section}={name}", *needed(option)]).resolved[section]
+    parts = [part for part in chosen if isinstance(part, str) and part != "_self_"]
+    own = {key: value for key, value in loaded.items() if key != "defaults"} if parts else loaded
     return {key: value for part in parts for key, value in content(f"{Path(option).parent}/{part}").items()} | own
+
+
+def needed(option: str) -> list[str]:
+    return [text for text in NEEDS.get(option, []) if not text.startswith(f"{option.partition('/')[0]}=")]
 
 
 @pytest.mark.parametrize("option", options())
 def test_it_composes_without_fault(option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     group, _, name = option.partition("/")
-    needed = [text for text in NEEDS.get(option, []) if not text.startswith(f"{group}=")]
-    composed = compose_run([f"{group}={name}", *needed])
+    composed = compose_run([f"{group}={name}", *needed(option)])
     assert composed.choices[group] == name
 
 
@@ -78,6 +85,29 @@ def test_what_is_written_is_what_the_declaration_defaults_to(option: str) -> Non
         if not fields[name].is_required() and name != "criteria":
             default = fields[name].default
             assert value == (default.model_dump() if isinstance(default, Contract) else default), name
+
+
+WITHIN = {
+    "federation/clients": ("federation.clients", "components.federation.partitioning.declarations:Partitioning"),
+    "federation/rule": ("federation.aggregation.rule", "components.federation.aggregation.declarations:Rule"),
+    "dp/personalise": ("dp.personalise", "components.dp.declarations:Personalise"),
+    "dp/clipping": ("dp.clipping", "components.dp.declarations:Clipping"),
+}
+"""Groups within: where they stand, and the union of declarations that they choose from."""
+
+
+@pytest.mark.parametrize("group", WITHIN)
+def test_every_declaration_within_has_an_option_that_writes_it_out(group: str) -> None:
+    place, union = WITHIN[group]
+    kinds = {kind.model_fields["name"].default: kind for kind in get_args(get_args(load(union))[0])}
+    of = {"dp/clipping": ["dp=personalized"]}.get(group, [])
+    more = {"tiers": ["dp.personalise.tiers=[{up_to: 1.0, target_epsilon: 1.0}]"]}
+    for name, kind in kinds.items():
+        made = compose_run(["experiment=hospitals", *of, f"{group}={name}", *more.get(name, [])]).resolved
+        for key in place.split("."):
+            made = made[key]
+        assert made == kind.model_validate(made).model_dump(), name
+        assert made.keys() == kind.model_fields.keys()
 
 
 @pytest.mark.parametrize("section", SECTIONS)
