@@ -26,7 +26,6 @@ def help_text(options: Options, program: str) -> str:
         "Groups, chosen with group=option (* unless told otherwise):",
         *_groups(options),
         "Any other setting: key=value, such as anonymization.k=10.",
-        "",
         "  --cfg job [-p model]    the composed settings (-p: one section), not run",
         "  --config-dir DIR        a folder of options of your own: DIR/dataset/x.yaml",
         "  --info --resolve --hydra-help --shell-completion --version: as in Hydra",

@@ -153,7 +153,7 @@ class Record(Privacy):
     )
     clip: float = Field(default=1.0, gt=0, description="largest L2 norm of the gradient of one record")
     personalise: Personalise | None = Field(
-        default=None, description="how a client's multiplier follows its risk; null: the same for all"
+        default=ByMax(), description="how a client's multiplier follows its risk; null: the same for all"
     )
 
 

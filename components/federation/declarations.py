@@ -52,7 +52,7 @@ class Federation(Declaration):
     participation: float = Field(default=1.0, gt=0, le=1, description="chance of each client to take part in a round")
     local: Local = Field(default=Local(), description="training at a client")
     aggregation: Aggregation = Field(default=Aggregation(), description="how updates become the next global weights")
-    drift: Drift | None = Field(default=None, description="find clients whose weights stand apart; null: don't look")
+    drift: Drift | None = Field(default=Drift(), description="find clients whose weights stand apart; null: don't look")
     early_stop: EarlyStop | None = Field(default=None, description="end before all rounds are done; null: do them all")
     engine: Annotated[Embedded, Field(description="where clients are trained")] = Embedded()
     attacks: list[AnyAttack] = Field(default=[], description="simulated attackers, for tests and demonstrations")

@@ -14,6 +14,7 @@ from schemas.dataset import DatasetSchema
 from schemas.run_config import RunConfig
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
+SITES = ["model=logistic", "anonymization=none"]
 NEEDS = {
     "dataset/adult": ["dataset.source.path=adult.csv"],
     "dataset/adult_six": ["dataset.source.path=adult.csv", "dataset.hierarchies=hierarchies"],
@@ -28,12 +29,12 @@ NEEDS = {
     "model/linear": ["dataset=diabetes"],
     "model/none": ["anonymization=none"],
     "dataset/diabetes": ["model=linear"],
-    "dp/global": ["experiment=hospitals", "federation/drift=none"],
-    "dp/personalized": ["experiment=hospitals"],
-    "dp/record": ["experiment=hospitals"],
-    "federation/fedavg": ["experiment=hospitals"],
-    "federation/fedprox": ["experiment=hospitals"],
-    "federation/scaffold": ["experiment=hospitals"],
+    "dp/global": [*SITES, "federation=fedavg", "federation/drift=none"],
+    "dp/personalized": [*SITES, "federation=fedavg"],
+    "dp/record": [*SITES, "federation=fedavg"],
+    "federation/fedavg": SITES,
+    "federation/fedprox": SITES,
+    "federation/scaffold": SITES,
     "experiment/lendingclub": ["dataset.source.path=loans.csv"],
 }
 """What an option needs beside itself to be a whole run."""
@@ -101,7 +102,7 @@ def test_every_declaration_within_has_an_option_that_writes_it_out(group: str) -
     place, union = WITHIN[group]
     kinds = {kind.model_fields["name"].default: kind for kind in get_args(get_args(load(union))[0])}
     of = {"dp/clipping": ["dp=personalized"]}.get(group, [])
-    more = {"tiers": ["dp.personalise.tiers=[{up_to: 1.0, target_epsilon: 1.0}]"]}
+    more = {"tiers": ["dp.personalise.tiers=[{up_to: 1.0, multiplier: null, target_epsilon: 1.0}]"]}
     for name, kind in kinds.items():
         made = compose_run(["experiment=hospitals", *of, f"{group}={name}", *more.get(name, [])]).resolved
         for key in place.split("."):

@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 import pytest
 
 from components.anonymization.declarations import Guided
+from runner.compose import compose_run
+from schemas.faults import ConfigurationError
 
 
 def test_the_dataset_of_these_tests_breaks_no_rule(mine: Any) -> None:
@@ -378,7 +380,8 @@ def test_rules_are_judged_although_a_type_is_wrong(mine: Any) -> None:
     }
 
 
-def test_a_learned_encoder_voids_differential_privacy(mine: Any) -> None:
-    mine.compose("experiment=hospitals")
-    assert mine.fault("experiment=hospitals", "encoder.learn=true").place == "encoder.learn"
-    mine.compose("experiment=hospitals", "dp=none", "encoder.learn=true")
+def test_a_learned_encoder_voids_differential_privacy() -> None:
+    compose_run(["experiment=hospitals", "dp=none", "encoder.learn=true"])
+    with pytest.raises(ConfigurationError) as told:
+        compose_run(["experiment=hospitals", "encoder.learn=true"])
+    assert [fault.place for fault in told.value.faults] == ["encoder.learn"]
