@@ -12,7 +12,19 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from bench import agreement, anonymisation, drift, guided, lattice, methods, minimization, points, report
+from bench import (
+    agreement,
+    anonymisation,
+    drift,
+    federated,
+    federation,
+    guided,
+    lattice,
+    methods,
+    minimization,
+    points,
+    report,
+)
 from bench.points import Verdict
 from bench.product import ROOT
 
@@ -44,6 +56,12 @@ POINTS: dict[str, Callable[[Path], Verdict]] = {
     "minimisation: right values": agreement.right_values,
     "minimisation: every framework by its real library": agreement.frameworks,
     "minimisation: time, memory and rows a second": minimization.proof,
+    "privacy: right values, and 100 audits": federated.privacy_values,
+    "federation: right values, engines alike": federated.federation_values,
+    "privacy: a plan's arithmetic for 10 clients under 5 s": federated.arithmetic,
+    "federation: cancer severity, 20 seeds": federated.cancer,
+    "federation: sites of unequal size, 20 seeds": federated.unequal,
+    "federation: time beside a loop, Opacus and the number of clients": federation.proof,
     "drift: attackers excluded or harmless, honest sites not, 24 seeds": drift.proof,
 }
 
