@@ -230,7 +230,7 @@ def _rounds(done: Federated) -> list[FederatedRound]:
             clip=each.clip,
             change=each.change,
             loss=each.loss,
-            stayed=each.closed.step.stayed,
+            stayed=each.closed.stayed,
         )
         for each in done.training.rounds
     ]

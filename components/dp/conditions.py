@@ -87,7 +87,8 @@ def withdrawn_by_combination(setting: Setting) -> tuple[str, ...]:
 
 def _of_a_sum(setting: Setting) -> dict[str, bool]:
     """Noise on a sum covers a client's own term alone: it may not change the terms of others."""
-    short = setting.mechanism == "distributed" and setting.answered < setting.declared
+    distributed = setting.mechanism == "distributed"
+    short = distributed and setting.answered < setting.declared
     return {
         "drifting clients are left out or weighted down before the noise, so that one client changes what others "
         "contribute": setting.drift != "none",
@@ -95,6 +96,8 @@ def _of_a_sum(setting: Setting) -> dict[str, bool]:
         "SCAFFOLD's control variates are a second release, which this noise is not on": setting.scaffold != "none",
         "clients are weighted by their rows, which are no public weights": setting.weights == "rows",
         "the average is divided by the clients that came, which changes its sensitivity": setting.divisor == "realised",
+        "shares of noise make up that of equal weights, and the weights are others": distributed
+        and setting.weights == "fixed",
         f"{setting.answered} clients answered where shares of noise were made for {setting.declared}": short,
     }
 

@@ -58,7 +58,15 @@ def noised_messages(clipped: Clipped, clip: float, multipliers: npt.ArrayLike, n
     return towards_zero(clipped.updates, step) + grid_noise(shape, deviations[:, None], step, noise)
 
 
-def noised_average(clipped: Clipped, weights: npt.ArrayLike, clip: float, multiplier: float, noise: Noise) -> Floats:
+def noised_average(  # what a mean and its noise are made of
+    clipped: Clipped,
+    weights: npt.ArrayLike,
+    clip: float,
+    multiplier: float,
+    noise: Noise,
+    *,
+    largest: float | None = None,
+) -> Floats:
     """Return the weighted sum of updates with noise that the server adds.
 
     Parameters
@@ -71,13 +79,15 @@ def noised_average(clipped: Clipped, weights: npt.ArrayLike, clip: float, multip
     multiplier : float
         Standard deviation over sensitivity, which is the largest weight times the clip.
     noise : Noise
+    largest : float, optional
+        The largest weight of all clients, where some did not come: the noise is for it. By default, of those that came.
 
     Returns
     -------
     ndarray of float64, shape (size,)
     """
     shares = np.asarray(weights, dtype=np.float64)
-    sensitivity = clip * float(np.abs(shares).max(initial=0.0))
+    sensitivity = clip * (float(np.abs(shares).max(initial=0.0)) if largest is None else largest)
     if sensitivity == 0:
         raise ValueError("an average of nobody can't be released")
     deviation = multiplier * sensitivity

@@ -114,10 +114,11 @@ class Client:
         if self.attack is not None:
             update = attacked_update(self.attack, update, stream(self.seed, ATTACKS, self.name, round_number))
         said = self.guard.released(update, round_number, done.steps, clip)
-        if self.control is not None and control is not None and "update" in said and done.steps:
+        if self.control is not None and control is not None and done.steps:
             after = self.control.after(control, said["update"], done.steps, learning_rate)
-            said["control change"] = after.value - self.control.value
-            self.control = after
+            if np.isfinite(after.value).all():  # training that ran away once is no reason never to come back
+                said["control change"] = after.value - self.control.value
+                self.control = after
         if self.tells_loss:
             said["loss"] = done.loss if done.finite else None
         if self.tells_noise and self.guard.deviation:

@@ -175,8 +175,8 @@ class Clips:
     noise: Noise
 
     def follow(self, told: Mapping[str, Mapping[str, Any]]) -> None:
-        """Take a round's votes into account; a fixed clip stays."""
-        if not isinstance(self.how, Adaptive):
+        """Take a round's votes into account; a fixed clip stays, and so does one that nobody voted on."""
+        if not isinstance(self.how, Adaptive) or not told:
             return
         total = sum(said["vote"] for said in told.values() if "vote" in said)
         if self.server_noise:
@@ -193,18 +193,23 @@ class ServerNoise:
     ----------
     clips : Clips
     multiplier : float
+        Standard deviation over the sensitivity, which is the largest share of all clients times the clip.
+    largest : float
+        That share, whoever comes: the accounts of the others count on its noise.
     noise : Noise
     """
 
     clips: Clips
     multiplier: float
+    largest: float
     noise: Noise
 
-    def averaged(self, updates: Weights, weights: Weights) -> Weights:
+    def averaged(self, updates: Weights, weights: Weights, divisor: float) -> Weights:
         """Return the noised sum of updates that are no longer than the round's clip."""
         none = np.zeros(len(updates), dtype=np.bool_)
         clipped = Clipped(updates, np.linalg.norm(updates, axis=1), none, none)
-        return noised_average(clipped, weights, self.clips.norm, self.multiplier, self.noise)
+        largest = self.largest / divisor
+        return noised_average(clipped, weights / divisor, self.clips.norm, self.multiplier, self.noise, largest=largest)
 
 
 def accumulated(learning_rate: float, per_record: PerRecord, batch: float, steps: int) -> float:

@@ -27,12 +27,15 @@ class Guarded:
         What each client's noise is, and what it will release; empty without privacy.
     clips : Clips or None
     averaging : ServerNoise or None
+    fewest : int
+        Clients that a round needs, for their shares of noise to make up all of it.
     """
 
     guards: Mapping[str, Guard]
     plans: Mapping[str, Planned] = field(default_factory=dict)
     clips: Clips | None = None
     averaging: ServerNoise | None = None
+    fewest: int = 1
 
 
 def guarded(
@@ -69,7 +72,7 @@ def guarded(
         return Guarded(guards, plans)
     if isinstance(privacy, Personalized) and privacy.paper:
         return Guarded({client: Unclipped(each.multiplier or 0.0, noise) for client, each in plans.items()}, plans)
-    return _of_updates(privacy, accounts, plans, schedule, noise)
+    return _of_updates(privacy, accounts, plans, schedule, max(shares.values(), default=1.0), noise)
 
 
 def _of_records(
@@ -88,6 +91,7 @@ def _of_updates(
     accounts: Mapping[str, Accountant],
     plans: Mapping[str, Planned],
     schedule: Schedule,
+    largest: float,
     noise: Noise,
 ) -> Guarded:
     if not isinstance(privacy, Global | Personalized):
@@ -104,5 +108,5 @@ def _of_updates(
     multiplier = max((plan.multiplier or 0.0 for plan in plans.values()), default=0.0)
     server = multiplier if mechanism == "server" else 0.0
     clips = Clips(privacy.clipping, expected, privacy.clipping.norm, server * (vote_noise or 0.0), noise)
-    averaging = ServerNoise(clips, multiplier, noise) if mechanism == "server" else None
-    return Guarded(guards, plans, clips, averaging)
+    averaging = ServerNoise(clips, multiplier, largest, noise) if mechanism == "server" else None
+    return Guarded(guards, plans, clips, averaging, cohort if mechanism == "distributed" else 1)

@@ -100,6 +100,8 @@ class Training:
         What the next round's clip norm is; None where updates aren't clipped.
     rounds : list of Round
         Those that are over.
+    declared : str
+        Digest of all that decides it, for checkpoints (see `components.federation.checkpoint`).
     """
 
     network: Network
@@ -110,6 +112,7 @@ class Training:
     schedule: Schedule
     clips: Clips | None = None
     rounds: list[Round] = field(default_factory=list)
+    declared: str = ""
 
     def run(self, after_round: Callable[["Training"], None] = lambda _: None) -> str:
         """Do the rounds that are left.
@@ -125,13 +128,22 @@ class Training:
             Why it ended.
         """
         while len(self.rounds) < self.schedule.rounds:
-            if not any(self._may(client) for client in self.clients):
-                return "every client's budget is spent" if self.clients else "there is no client"
+            if why := self._over():
+                return why
             self.rounds.append(self._round(len(self.rounds) + 1))
             after_round(self)
-            if self._stands_still():
-                return f"nothing improved for {self._patience} rounds"
         return "all rounds are done"
+
+    def _over(self) -> str:
+        """Return why there is no use in another round; empty where there is."""
+        if not self.clients:
+            return "there is no client"
+        able = sum(self._may(client) for client in self.clients)
+        if not able:
+            return "every client's budget is spent"
+        if able < self.server.fewest:
+            return f"fewer than the {self.server.fewest} clients whose shares make up the noise have budget left"
+        return f"nothing improved for {self._patience} rounds" if self._stands_still() else ""
 
     def _may(self, client: Client) -> bool:
         return client.guard.may_contribute(self.schedule.steps(len(client)))
@@ -143,6 +155,8 @@ class Training:
         spent = [name for name in cohort if name not in able]
         for name in spent:
             self.wire.to_server(number, name, "spent", None)
+        if len(able) < self.server.fewest:
+            able = []  # the round will be aborted: nobody is asked to tell anything for nothing
         start, control, clip = self._broadcast(number)
         done = self._trained(start, [by_name[name] for name in able], number, control)
         told = {

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from components.federation.aggregation.declarations import Aggregation
+from components.federation.aggregation.declarations import Aggregation, Mean
+from components.federation.aggregation.rules import FloatArray
 from components.federation.aggregation.server import Step, aggregate, usable
 from components.federation.drift.check import Checked, Streaks, check
 from components.federation.drift.declarations import Drift
@@ -16,8 +17,8 @@ from components.federation.layout import Layout, Weights
 class Averaging(Protocol):
     """Noise that the server adds to the sum of clipped updates in place of a plain aggregation."""
 
-    def averaged(self, updates: Weights, weights: Weights) -> Weights:
-        """Return the noised weighted sum of updates of shape (clients, size)."""
+    def averaged(self, updates: Weights, weights: Weights, divisor: float) -> Weights:
+        """Return the noised weighted sum of updates, shape (clients, size), over a divisor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,10 @@ class Closed:
         Clients whose update was used or looked at, in the order of their names.
     refused : tuple of str
         Clients whose update was no finite vector.
-    step : Step
+    shares : ndarray of float64, shape (clients,)
+        What the update of each client that came was multiplied by; NaN where every coordinate has its own.
+    stayed : str
+        Why the global weights stayed as they were; empty where they did not.
     checked : Checked or None
         The drift check, where there is one.
     """
@@ -39,7 +43,8 @@ class Closed:
     round_number: int
     came: tuple[str, ...]
     refused: tuple[str, ...]
-    step: Step
+    shares: FloatArray
+    stayed: str = ""
     checked: Checked | None = None
 
 
@@ -59,6 +64,8 @@ class Server:
     fixed_divisor : bool
         Whoever does not come counts as an update of 0.
     averaging : Averaging, optional
+    fewest : int
+        A round that fewer clients answer is aborted: it leaves the global weights as they are.
     control : ndarray of float64, shape (size,), optional
         SCAFFOLD's, of the server.
     streaks : dict of str to int
@@ -72,6 +79,7 @@ class Server:
     drift: Drift | None = None
     fixed_divisor: bool = False
     averaging: Averaging | None = None
+    fewest: int = 1
     control: Weights | None = None
     streaks: Streaks = field(default_factory=dict)
 
@@ -89,13 +97,23 @@ class Server:
         fine = usable(every)
         came = [client for client, good in zip(answered, fine, strict=True) if good]
         refused = sorted(set(told) - set(came))
+        if stayed := self._aborted(len(answered), len(came)):
+            return Closed(round_number, tuple(came), tuple(refused), np.zeros(len(came)), stayed)
         updates = every[fine]
         checked = self._checked(came, updates, told)
         step = self._stepped(came, updates, checked)
         self.weights = step.weights
-        if self.control is not None and not step.stayed:
-            self._follow([told[client]["control change"] for client in came])
-        return Closed(round_number, tuple(came), tuple(refused), step, checked)
+        if not step.stayed:
+            self._follow([told[client].get("control change") for client in came], checked)
+        return Closed(round_number, tuple(came), tuple(refused), step.shares, step.stayed, checked)
+
+    def _aborted(self, answered: int, came: int) -> str:
+        """Return why nothing is made of a round; empty where something is."""
+        if answered and not came:
+            return "every update was refused: none was a finite vector"
+        if came < self.fewest and self.fewest > 1:
+            return f"the round is aborted: fewer than the {self.fewest} clients answered whose shares make up the noise"
+        return ""
 
     def _checked(self, came: Sequence[str], updates: Weights, told: Mapping[str, Mapping[str, Any]]) -> Checked | None:
         if self.drift is None or not came:
@@ -108,19 +126,40 @@ class Server:
 
     def _stepped(self, came: Sequence[str], updates: Weights, checked: Checked | None) -> Step:
         weights = np.array([self.shares[each] for each in came], dtype=np.float64)
-        factors = None if checked is None else checked.factors
-        if self.averaging is None or not came:
-            return aggregate(
-                self.aggregation, self.weights, updates, weights, factors=factors, fixed_divisor=self.fixed_divisor
-            )
-        shares = weights if factors is None else weights * factors
-        update = self.averaging.averaged(updates, shares)
-        return Step(self.weights + self.aggregation.learning_rate * update, update, shares)
+        factors = np.ones(len(came)) if checked is None else checked.factors
+        step = aggregate(
+            self.aggregation, self.weights, updates, weights, factors=factors, fixed_divisor=self.fixed_divisor
+        )
+        if self.averaging is None or step.stayed:
+            return step
+        if isinstance(self.aggregation.rule, Mean):
+            kept = weights * factors
+            update = self.averaging.averaged(updates, kept, 1.0 if self.fixed_divisor else float(kept.sum()))
+        else:
+            update = self.averaging.averaged(step.update[None], np.ones(1), 1.0)
+        return Step(self.weights + self.aggregation.learning_rate * update, update, step.shares)
 
-    def _follow(self, changes: Sequence[Weights]) -> None:
-        """Move the server's control variate by what clients tell of theirs: ``c += sum of changes / N``."""
-        if self.control is not None and changes:
-            self.control = self.control + np.sum(changes, axis=0) / len(self.shares)
+    def _follow(self, told: Sequence[Weights | None], checked: Checked | None) -> None:
+        """Move the server's control variate by what clients tell of theirs: ``c += sum of changes / N``.
+
+        Whoever the drift check leaves out is left out here too, and a robust rule takes the place of the mean: else
+        what an attacker sends would come in by this door.
+        """
+        if self.control is None:
+            return
+        factors = np.ones(len(told)) if checked is None else checked.factors
+        changes = np.stack([self._no_change() if change is None else change for change in told])
+        fine = usable(changes)
+        equal = np.full(int(fine.sum()), 1 / len(self.shares))
+        rule = self.aggregation.rule
+        unbounded = Aggregation(rule=Mean() if isinstance(rule, Mean) else rule)
+        step = aggregate(unbounded, self.control, changes[fine], equal, factors=factors[fine], fixed_divisor=True)
+        # Of N clients those that did not come change nothing; in the mean they count as 0 already.
+        came = 1.0 if isinstance(rule, Mean) else float(equal.sum())
+        self.control = self.control + came * step.update
+
+    def _no_change(self) -> Weights:
+        return np.zeros(self.layout.size)
 
     def _none(self) -> Weights:
         return np.zeros((0, self.layout.size))
