@@ -1,17 +1,21 @@
 """One federation from end to end: clients and server are made, train, and what came of it is told."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
 
 from components.data.table import Table
 from components.dp.declarations import Noised
+from components.federation.aggregation.checks import faults
 from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.weights import client_weights
 from components.federation.attacks.declarations import AnyAttack
 from components.federation.attacks.simulate import attacked_classes, attacked_numbers
+from components.federation.checkpoint import resume
 from components.federation.client import Client
 from components.federation.control import ControlVariate
 from components.federation.declarations import Federation, FedProx, Scaffold
@@ -25,6 +29,8 @@ from components.federation.work import LocalTraining
 from components.models.encoded_model import EncodedModel
 from components.randomness import derived_seed
 from schemas.declaration import Declaration
+from schemas.faults import ConfigurationError, DataError, Fault
+from schemas.wording import names
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,7 @@ def federate(  # noqa: PLR0913  # each is another part of the run
     *,
     wire: Wire | None = None,
     after_round: Callable[[Training], None] = lambda _: None,
+    checkpoint: bytes | None = None,
 ) -> Federated:
     """Train a model together.
 
@@ -94,18 +101,21 @@ def federate(  # noqa: PLR0913  # each is another part of the run
     wire : Wire, optional
         That the sites have used already.
     after_round : callable, optional
-        See `Training.run`.
+        See `Training.run`; `components.federation.checkpoint.save` keeps the training so far.
+    checkpoint : bytes, optional
+        Of the same training, which goes on from there (see `components.federation.checkpoint.resume`).
 
     Raises
     ------
     ConfigurationError
-        The schema leaves open what rows would have to decide, or the module can't be trained so.
+        The schema leaves open what rows would have to decide, the module can't be trained so, the aggregation asks
+        for other or more clients, an attacker is none of them, or the checkpoint is of another training.
     DataError
-        Rows don't fit the schema; a risk that noise follows isn't known.
+        There is no site, or no site has rows; rows don't fit the schema; a risk that noise follows isn't known.
     """
     rows = sites.rows
-    schema = next(iter(sites.tables.values())).schema
-    space = Space.of(schema)
+    _refuse(params, sites)
+    space = Space.of(next(iter(sites.tables.values())).schema)
     network = network_of(model, space)
     schedule = schedule_of(params, seed)
     wire = wire or Wire()
@@ -123,10 +133,14 @@ def federate(  # noqa: PLR0913  # each is another part of the run
         params.drift,
         fixed_divisor=_divides_by_expected(params, privacy),
         averaging=guards.averaging,
+        fewest=guards.fewest,
         control=np.zeros(network.layout.size) if isinstance(params, Scaffold) else None,
     )
     engine = engine_of(network, params.engine.backend, params.engine.chunk)
-    training = Training(network, clients, server, engine, wire, schedule, guards.clips)
+    declared = _declared(params, privacy, model, space, seed)
+    training = Training(network, clients, server, engine, wire, schedule, guards.clips, declared=declared)
+    if checkpoint is not None:
+        resume(training, checkpoint)
     ended = training.run(after_round)
     notes = [f"trained by {params.name} at {len(rows)} clients in {len(training.rounds)} rounds: {ended}"]
     made = model_of(
@@ -159,11 +173,39 @@ def local_training(params: Federation) -> LocalTraining:
     return LocalTraining(**params.local.model_dump(), proximal=proximal)
 
 
+def _refuse(params: Federation, sites: Sites) -> None:
+    """Refuse what can't be trained together at all."""
+    if not sites.rows:
+        told = "no site has a row to train on" if sites.tables else "there is no site"
+        raise DataError(Fault("federation.clients", told, "at least one site with rows", "look at the dataset"))
+    found = faults(params.aggregation, params.drift, list(sites.rows))
+    strangers = sorted({name for each in params.attacks for name in each.clients} - sites.tables.keys())
+    if strangers:
+        found.append(
+            Fault("federation.attacks", f"no such client: {names(strangers)}", f"allowed: {names(list(sites.tables))}")
+        )
+    if found:
+        raise ConfigurationError(found)
+
+
+def _declared(params: Federation, privacy: Noised | None, model: Declaration, space: Space, seed: int) -> str:
+    """Return the digest of all that decides a training, but for the rows."""
+    what = {
+        "federation": params.model_dump(mode="json"),
+        "privacy": None if privacy is None else privacy.model_dump(mode="json"),
+        "model": model.model_dump(mode="json"),
+        "features": list(space.encoder.names),
+        "target": space.schema.column(space.target.column).model_dump(mode="json"),
+        "seed": seed,
+    }
+    return sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+
 def _shares(params: Federation, rows: Mapping[str, int], wire: Wire) -> dict[str, float]:
     """Return every client's weight as a share of what a round expects; rows are told where they weigh."""
     rule = params.aggregation.rule
     if not isinstance(rule, Mean):
-        return dict.fromkeys(rows, 1.0)
+        rule = Mean()  # rules that weigh nobody
     known = dict.fromkeys(rows, 1)
     if rule.weights == "rows":
         known = {client: wire.to_server(0, client, "rows", count) for client, count in rows.items()}
