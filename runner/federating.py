@@ -17,6 +17,7 @@ from components.dp.conditions import NO_GUARANTEE
 from components.dp.declarations import Noised, Relation
 from components.dp.sensitivity import UNITS, sensitivity
 from components.federation.accounts import Accounts, accounts
+from components.federation.checkpoint import save as save_checkpoint
 from components.federation.drift.picture import picture
 from components.federation.drift.table import table as drift_table
 from components.federation.harmonising.method import harmonise
@@ -39,6 +40,8 @@ from schemas.tables import Metric
 from schemas.wording import names
 
 ABSENT = "none"
+CHECKPOINT = "federation/checkpoint.npz"
+"""Where a run in the making keeps the last round that is over, for as long as it lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ def federation(
         bring, several = _bring(some, found), None
         if config.comparison is None:
             privacy = _privacy(job)
-            done = federate(config.federation, privacy, config.model, bring, config.seed, wire=some.wire)
+            done = _trained(job, bring, some.wire, privacy)
         else:
             several = compared(job, bring, some.wire, test)
             privacy, done = several.privacy, several.kept
@@ -147,6 +150,20 @@ def federation(
         note.facts = {"rounds": len(done.training.rounds), "clients": len(done.training.clients)}
         note.outputs = {path.name: canonical.digest_file(path) for path in files}
     return done, settled, several
+
+
+def _trained(job: Job, bring: Sites, wire: Wire, privacy: Noised | None) -> Federated:
+    """Train together, and keep the last round that is over for as long as the run lasts."""
+    config, kept = job.config, job.record.passing(CHECKPOINT)
+    return federate(
+        config.federation,
+        privacy,
+        config.model,
+        bring,
+        config.seed,
+        wire=wire,
+        after_round=lambda training: save_checkpoint(kept, training),
+    )
 
 
 def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]]:

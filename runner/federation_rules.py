@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from components.dp.checks import combination_faults, faults
-from components.dp.declarations import Noised, Record
+from components.dp.declarations import Global, Noised, Record
 from components.federation.aggregation.checks import faults as aggregation_faults
 from components.federation.declarations import Federation, Scaffold
 from components.federation.harmonising.declarations import harmonising_faults
@@ -106,6 +106,14 @@ def _target(config: Any) -> Iterator[Fault]:
 
 
 def _noised(privacy: Noised, federation: Federation) -> Iterator[Fault]:
+    shared = isinstance(privacy, Global) and privacy.noise_from == "clients" and privacy.smallest_cohort is None
+    if shared and federation.participation < 1:
+        yield Fault(
+            "dp.smallest_cohort",
+            "null asks for the shares of noise of all clients, and a round does not ask all of them",
+            "how many clients a round has at least",
+            "set it, or federation.participation=1.0",
+        )
     bound = federation.aggregation.norm_bound
     if bound is not None and not isinstance(privacy, Record):
         yield Fault(

@@ -78,6 +78,7 @@ class Run:
         self._mask = mask
         self._interrupts = interrupts
         self._outputs: dict[str, dict[str, Any]] = {}
+        self._passing: set[str] = set()
         self._failed_stage: str | None = None
         self._sections: dict[str, Any] = {
             "run_id": work.run_id,
@@ -166,6 +167,15 @@ class Run:
         """Return where to write a file of the run folder (see `Workspace.file`)."""
         return self._work.file(relative)
 
+    def passing(self, relative: str) -> Path:
+        """Return where to write a file that goes when the run ends, however it does, such as a checkpoint.
+
+        What a killed process leaves in the work folder still has it.
+        """
+        path = self.path(relative)
+        self._passing.add(path.relative_to(self._work.path).as_posix())
+        return path
+
     def output(self, path: Path, *, release: Release, media_type: str | None = None, rows: int | None = None) -> None:
         """Declare a file that is written and may stand. Files that are not declared go when the run fails.
 
@@ -206,7 +216,9 @@ class Run:
         self.closed = True
 
     def _tidy(self, *, failed: bool) -> None:
-        """Remove half-made files of a failed run; refuse files of a completed one that nobody declared."""
+        """Remove passing files, and half-made ones of a failed run; refuse others that nobody declared."""
+        for name in self._passing:
+            (self._work.path / name).unlink(missing_ok=True)
         undeclared = [name for name in self._work.files() if name not in {RECORD, *self._outputs}]
         if not failed and undeclared:
             raise RuntimeError(f"files of the run folder without a release class: {', '.join(undeclared)}")

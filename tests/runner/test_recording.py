@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -291,3 +292,22 @@ def test_the_first_error_is_told_when_the_end_fails_too(
         raise ValueError("the first")
     assert space.path.exists()
     assert not space.final.exists()
+
+
+@pytest.mark.parametrize("stop", [None, ValueError("no"), KeyboardInterrupt()], ids=["completed", "failed", "stopped"])
+def test_a_passing_file_goes_when_the_run_ends(
+    tmp_path: Path, ward_opening: dict[str, Any], stop: BaseException | None
+):
+    with (
+        suppress(ValueError, KeyboardInterrupt),
+        Workspace.open(tmp_path, "ward") as space,
+        recording(space, ward_opening) as run,
+    ):
+        run.passing("federation/never-written.npz")
+        kept = run.passing("federation/checkpoint.npz")
+        kept.write_bytes(b"so far")
+        assert kept.is_relative_to(space.path)
+        if stop is not None:
+            raise stop
+    assert not [path for path in space.final.rglob("*") if "federation" in path.parts or path.suffix == ".npz"]
+    assert not space.path.exists()
