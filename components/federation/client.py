@@ -112,10 +112,13 @@ class Client:
         """
         update = done.update
         if self.attack is not None:
-            update = attacked_update(self.attack, update, stream(self.seed, ATTACKS, self.name, round_number))
+            draw = stream(self.seed, ATTACKS, self.name, round_number)
+            with np.errstate(over="ignore"):  # it may send infinities: clips and the server know what to do with them
+                update = attacked_update(self.attack, update, draw)
         said = self.guard.released(update, round_number, done.steps, clip)
         if self.control is not None and control is not None and done.steps:
-            after = self.control.after(control, said["update"], done.steps, learning_rate)
+            with np.errstate(over="ignore", invalid="ignore"):
+                after = self.control.after(control, said["update"], done.steps, learning_rate)
             if np.isfinite(after.value).all():  # training that ran away once is no reason never to come back
                 said["control change"] = after.value - self.control.value
                 self.control = after
