@@ -11,6 +11,7 @@ account before it does. Noise itself is never kept: what was seeded starts anew,
 import io
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +24,7 @@ from components.dp.accountant import Accountant
 from components.federation.client import Client
 from components.federation.control import ControlVariate
 from components.federation.drift.check import Checked
-from components.federation.layout import Weights
+from components.federation.layout import Layout, Weights
 from components.federation.messages import Crossing
 from components.federation.rounds import Round, Training
 from components.federation.server import Closed
@@ -50,7 +51,7 @@ def packed(training: Training) -> bytes:
     server = training.server
     told = {
         "format": FORMAT,
-        **_identity(training),
+        "identity": training.identity,
         "streaks": server.streaks,
         "clip": None if training.clips is None else training.clips.norm,
         "accounts": {each.name: each.guard.account.state() for each in training.clients if each.guard.account},
@@ -87,14 +88,15 @@ def resume(training: Training, content: bytes) -> None:
     if training.rounds or any(each.guard.account and each.guard.account.entries for each in training.clients):
         raise ValueError("a training that has begun can't be put back")
     told, vectors = _read(content)
-    _refuse_another(told, _identity(training))
+    _refuse_another(told.get("identity", {}), training.identity)
     try:
         rounds = [_round(each) for each in told["rounds"]]
         crossings = [Crossing(*each) for each in told["crossings"]]
         accounts = {name: Accountant.from_state(each) for name, each in told["accounts"].items()}
         _refuse_misshapen(training, vectors)
         found = {each.name: accounts[each.name].entries for each in training.clients if each.guard.account}
-        streaks, clip = dict(told["streaks"]), told["clip"]
+        streaks = dict(told["streaks"])
+        norm = None if training.clips is None else float(told["clip"])
     except (KeyError, TypeError, ValueError):
         raise DataError(_damaged()) from None
     for client in training.clients:
@@ -106,8 +108,8 @@ def resume(training: Training, content: bytes) -> None:
     server.weights, server.streaks = vectors["weights"], streaks
     if server.control is not None:
         server.control = vectors["control"]
-    if training.clips is not None:
-        training.clips.norm = clip
+    if training.clips is not None and norm is not None:
+        training.clips.norm = norm
     training.rounds[:] = rounds
     training.wire.crossings[:] = crossings
 
@@ -131,12 +133,19 @@ def save(path: Path, training: Training) -> None:
     beside.replace(path)
 
 
-def _identity(training: Training) -> dict[str, Any]:
-    """Return what has to be the same for a training to go on."""
-    layout = training.network.layout
+def identity(declared: str, clients: Sequence[Client], layout: Layout) -> dict[str, Any]:
+    """Return what has to be the same for a training to go on.
+
+    Parameters
+    ----------
+    declared : str
+        Digest of all that decides the training, but for the rows.
+    clients : sequence of Client
+    layout : Layout
+    """
     return {
-        "declared": training.declared,
-        "clients": {each.name: _rows_digest(each) for each in training.clients},
+        "declared": declared,
+        "clients": {each.name: _rows_digest(each) for each in clients},
         "layout": [list(layout.names), [list(shape) for shape in layout.shapes]],
     }
 
@@ -176,15 +185,15 @@ def _damaged() -> Fault:
     return Fault(PLACE, "it is no checkpoint of a training, or a damaged one", remedy="start the run anew")
 
 
-def _refuse_another(told: dict[str, Any], own: dict[str, Any]) -> None:
-    clients, theirs = own["clients"], told.get("clients", {})
+def _refuse_another(told: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    clients, theirs = own.get("clients", {}), told.get("clients", {})
     others = sorted(clients.keys() ^ theirs.keys())
     changed = [name for name in clients if name in theirs and clients[name] != theirs[name]]
     problems = {
-        "it is of a run with another configuration": told.get("declared") != own["declared"],
+        "it is of a run with another configuration": told.get("declared") != own.get("declared"),
         f"it is of other clients: {names(others)} is in one of the two alone": bool(others),
         f"the train rows of {names(changed)} are others than they were": bool(changed),
-        "it is of a network with other layers": told.get("layout") != own["layout"],
+        "it is of a network with other layers": told.get("layout") != own.get("layout"),
     }
     found = [
         Fault(PLACE, problem, "the training that it was taken of", "go on with the same configuration and data")

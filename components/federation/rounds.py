@@ -100,8 +100,8 @@ class Training:
         What the next round's clip norm is; None where updates aren't clipped.
     rounds : list of Round
         Those that are over.
-    declared : str
-        Digest of all that decides it, for checkpoints (see `components.federation.checkpoint`).
+    identity : mapping
+        What has to be the same for it to go on from a checkpoint (see `components.federation.checkpoint.identity`).
     """
 
     network: Network
@@ -112,7 +112,7 @@ class Training:
     schedule: Schedule
     clips: Clips | None = None
     rounds: list[Round] = field(default_factory=list)
-    declared: str = ""
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, after_round: Callable[["Training"], None] = lambda _: None) -> str:
         """Do the rounds that are left.

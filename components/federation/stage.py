@@ -15,7 +15,7 @@ from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.weights import client_weights
 from components.federation.attacks.declarations import AnyAttack
 from components.federation.attacks.simulate import attacked_classes, attacked_numbers
-from components.federation.checkpoint import resume
+from components.federation.checkpoint import identity, resume
 from components.federation.client import Client
 from components.federation.control import ControlVariate
 from components.federation.declarations import Federation, FedProx, Scaffold
@@ -137,8 +137,8 @@ def federate(  # noqa: PLR0913  # each is another part of the run
         control=np.zeros(network.layout.size) if isinstance(params, Scaffold) else None,
     )
     engine = engine_of(network, params.engine.backend, params.engine.chunk)
-    declared = _declared(params, privacy, model, space, seed)
-    training = Training(network, clients, server, engine, wire, schedule, guards.clips, declared=declared)
+    known = identity(_declared(params, privacy, model, space, seed), clients, network.layout)
+    training = Training(network, clients, server, engine, wire, schedule, guards.clips, identity=known)
     if checkpoint is not None:
         resume(training, checkpoint)
     ended = training.run(after_round)
