@@ -24,8 +24,9 @@ from components.models.torch_engine import Network as Trained
 from components.models.torch_engine import TorchEngine
 from components.models.torch_modules import READY, registered
 from components.randomness import derived_seed
-from schemas.dataset import DatasetSchema
+from schemas.dataset import Column, DatasetSchema
 from schemas.declaration import Declaration
+from schemas.faults import ConfigurationError, Fault
 
 if TYPE_CHECKING:
     from components.federation.training.losses import Loss
@@ -66,6 +67,8 @@ class Space:
             The schema leaves open what rows would have to decide.
         """
         target = Target.from_schema(schema)
+        if not target.classes:
+            _refuse_open_ended(schema.column(target.column))
         scale = Scale() if target.classes else Scale.of(schema.column(target.column), np.zeros(1))
         return cls(schema, Encoder.from_schema(schema, schema.features), target, scale)
 
@@ -76,6 +79,15 @@ class Space:
         if not self.target.classes:
             numbers = self.scale.standardised(numbers).astype(np.float32)
         return self.encoder.transform(frame), numbers
+
+
+def _refuse_open_ended(column: Column) -> None:
+    """Ask for bounds of a number that is learned: a scale taken from rows would tell of them."""
+    if column.min is None or column.max is None:
+        told = "sites that train together scale a target by its bounds, and it declares none"
+        raise ConfigurationError(
+            Fault(f"dataset.columns.{column.name}", told, "min and max", "declare the ends of what it can be")
+        )
 
 
 def network_of(params: Declaration, space: Space) -> Dense | ModuleNetwork:
