@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from math import isfinite
 from typing import Any
@@ -22,7 +22,7 @@ from components.federation.drift.picture import picture
 from components.federation.drift.table import table as drift_table
 from components.federation.harmonising.method import harmonise
 from components.federation.harmonising.outcome import Harmonisation
-from components.federation.messages import KINDS, Wire
+from components.federation.messages import KINDS, Crossing, Wire
 from components.federation.partitioning.partition import Partition, partition
 from components.federation.server import Closed
 from components.federation.setting import setting_of
@@ -34,6 +34,7 @@ from runner.comparing import Compared, compared, section, write
 from runner.facts import side_metrics
 from runner.job import Job
 from runner.modelling import save
+from schemas.faults import DataError, Fault
 from schemas.ledger import LEDGER_COLUMNS
 from schemas.record import ClientPrivacy, FederatedClient, FederatedRound
 from schemas.tables import Metric
@@ -72,6 +73,15 @@ def partners(job: Job, table: Table) -> Partners:
     """Give every site its rows, which it checks and splits itself."""
     found = partition(job.config.federation.clients, table, job.config.seed)
     made = sites(table, found, job.config.seed)
+    if job.config.model.name != ABSENT and not any(len(site.test.frame) for site in made):
+        raise DataError(
+            Fault(
+                "federation.clients",
+                "no client has rows enough to be split into train and test rows",
+                "some test rows at one client at least",
+                "choose fewer clients, or raise dataset.split.test",
+            )
+        )
     job.record.note(warnings=[*found.warnings, *(text for site in made for text in site.warnings)])
     return Partners(made, found, Wire())
 
@@ -85,6 +95,12 @@ def harmonised(job: Job, some: Partners, given: Given) -> tuple[Release, Harmoni
     if found.levels is not None:
         some.wire.to_clients(0, "agreed levels", dict(found.levels))
     return _together(found), found
+
+
+def rows_behind(found: Harmonisation) -> Table:
+    """Return the raw rows of the sites that publish: what is released is measured against them."""
+    some = [part.site.train for part in found.sites]
+    return Table(pd.concat([each.frame for each in some]), some[0].schema)
 
 
 def _together(found: Harmonisation) -> Release:
@@ -144,7 +160,7 @@ def federation(
             federation=_section(job, some, found, done)
             | ({} if several is None else {"comparison": section(several, config.comparison.equalise)}),
             differential_privacy=None if privacy is None else _privacy_section(privacy, done, settled),
-            warnings=_warnings(some, settled),
+            warnings=[*_warnings(some, settled), *_idle_rounds(done)],
         )
         job.measured(_metrics(done, settled))
         note.facts = {"rounds": len(done.training.rounds), "clients": len(done.training.clients)}
@@ -171,7 +187,9 @@ def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]
     training = done.training
     out = sorted({name for each in training.rounds for name in _excluded(each.closed)})
     left = f", {names(out)} left out for drift in some" if out else ""
-    lines = [("federation", f"{len(training.clients)} clients, {len(training.rounds)} rounds{left}; {done.ended}")]
+    learned = "" if _learned(done) else "; nothing was learned"
+    many = f"{len(training.clients)} clients, {len(training.rounds)} rounds{left}"
+    lines = [("federation", f"{many}; {done.ended}{learned}")]
     if not settled.claims:
         return [*lines, ("guarantee", f"{NO_GUARANTEE} (dp=none)")]
     if settled.reasons:
@@ -216,7 +234,8 @@ def _bring(some: Partners, found: Harmonisation | None) -> Sites:
 def _write(job: Job, done: Federated, settled: Accounts) -> None:
     """Write the ledger, the rounds, the messages, and what the drift check found."""
     rounds = [each.model_dump() for each in _rounds(done)]
-    crossings = pd.DataFrame([asdict(each) for each in done.training.wire.crossings])
+    names_of_fields = [each.name for each in fields(Crossing)]
+    crossings = pd.DataFrame([asdict(each) for each in done.training.wire.crossings], columns=names_of_fields)
     about = {kind: KINDS[kind].cover for kind in KINDS}
     tables = {
         "ledger.csv": pd.DataFrame([row.model_dump() for row in settled.ledger], columns=list(LEDGER_COLUMNS)),
@@ -367,6 +386,24 @@ def _warnings(some: Partners, settled: Accounts) -> list[str]:
             f"{some.partition.shared_persons} persons have rows at several clients: what they lose there adds up"
         )
     return found
+
+
+def _idle_rounds(done: Federated) -> list[str]:
+    """Say where training came to less than was asked for."""
+    rounds, found = done.training.rounds, []
+    refused = Counter(name for each in rounds for name in each.closed.refused)
+    for name, times in sorted(refused.items()):
+        found.append(f"updates of client {name} were refused in {times} of {len(rounds)} rounds: no finite vectors")
+    stayed = [each.closed.stayed for each in rounds if each.closed.stayed]
+    if stayed:
+        found.append(f"the global weights stayed as they were in {len(stayed)} of {len(rounds)} rounds: {stayed[0]}")
+    if not _learned(done):
+        found.append(f"nothing was learned: {done.ended}")
+    return found
+
+
+def _learned(done: Federated) -> bool:
+    return any(each.change for each in done.training.rounds)
 
 
 def _metrics(done: Federated, settled: Accounts) -> list[Metric]:

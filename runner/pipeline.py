@@ -47,7 +47,7 @@ from runner.facts import (
     unfit_sections,
     utility_metrics,
 )
-from runner.federating import Partners, at_sites, federation, federation_lines, harmonised, partners
+from runner.federating import Partners, at_sites, federation, federation_lines, harmonised, partners, rows_behind
 from runner.folder import Workspace
 from runner.given import read_given
 from runner.job import Job
@@ -257,6 +257,8 @@ def _anonymization(
     with job.stage("anonymization") as note:
         note.inputs = {"train": table_digest(train)}
         release, agreed = _released(job, train, some, original, given)
+        if agreed is not None and agreed.left_out:
+            train = rows_behind(agreed)
         refuse_identifiers(release, train, getattr(config.anonymization, "identifiers", {}))
         checks = validate(release.table.frame, release.table.schema, what="release")
         written = write_table(release.table, job.record.path)
