@@ -179,7 +179,11 @@ def test_votes_carry_noise_once(noise_from: Any, expected: float) -> None:
 
 def test_a_clip_that_nobody_voted_on_stays() -> None:
     privacy = Global(
-        multiplier=2.0, target_epsilon=None, noise_from="clients", smallest_cohort=3, clipping=Adaptive(norm=2.0)
+        multiplier=2.0,
+        target_epsilon=None,
+        noise_from="clients",
+        smallest_cohort=3,
+        clipping=Adaptive(norm=2.0, quantile=0.8),
     )
     training = scripted(lambda *_: [9.0, 0.0], "abc", rounds=40, participation=0.5, privacy=privacy)
     training.run()
