@@ -96,7 +96,9 @@ def test_accounts_go_on_where_they_were(privacy: Noised) -> None:
                 each.round_number for each in one.guard.account.entries
             ]
     assert same_but_for_numbers(whole.training, again.training)
-    assert again.training.rounds[1].clip == whole.training.rounds[1].clip
+    # The third round's clip is what the checkpoint after the second one holds.
+    clips = [[each.clip for each in training.rounds[:3]] for training in (again.training, whole.training)]
+    assert clips[0] == clips[1]
     if not isinstance(privacy, Global):
         assert not np.array_equal(again.training.server.weights, whole.training.server.weights)  # new noise
 

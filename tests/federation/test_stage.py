@@ -98,6 +98,12 @@ def test_rows_in_another_order_change_nothing() -> None:
     np.testing.assert_allclose(weights_of(params, at=replace(AT, tables=shuffled)), weights_of(params), atol=1e-12)
 
 
+def test_where_few_are_asked_each_stands_for_more() -> None:
+    given = {"rounds": 3, "participation": 0.4, "aggregation": {"rule": {"name": "mean", "divisor": "expected"}}}
+    done = federate(FedAvg.model_validate(given), None, Linear(), AT, 0)
+    assert {share for each in done.training.rounds for share in each.closed.shares} == {1 / 5 / 0.4}
+
+
 def test_weights_by_rows_are_those_of_the_sites() -> None:
     params = FedAvg.model_validate({"rounds": 1, "aggregation": {"rule": {"name": "mean", "weights": "rows"}}})
     done = federate(params, None, Linear(), AT, 0)
