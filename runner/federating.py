@@ -188,7 +188,7 @@ def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]
     out = sorted({name for each in training.rounds for name in _excluded(each.closed)})
     left = f", {names(out)} left out for drift in some" if out else ""
     learned = "" if _learned(done) else "; nothing was learned"
-    many = f"{len(training.clients)} clients, {len(training.rounds)} rounds{left}"
+    many = f"{_counted(training.clients, 'client')}, {_counted(training.rounds, 'round')}{left}"
     lines = [("federation", f"{many}; {done.ended}{learned}")]
     if not settled.claims:
         return [*lines, ("guarantee", f"{NO_GUARANTEE} (dp=none)")]
@@ -400,6 +400,10 @@ def _idle_rounds(done: Federated) -> list[str]:
     if not _learned(done):
         found.append(f"nothing was learned: {done.ended}")
     return found
+
+
+def _counted(things: Sequence[Any], name: str) -> str:
+    return f"{len(things)} {name}{'s' * (len(things) != 1)}"
 
 
 def _learned(done: Federated) -> bool:

@@ -115,7 +115,7 @@ def test_a_clinic_smaller_than_k_ends_the_run_or_is_left_out(site: Any) -> None:
 def test_one_client_and_no_rounds_leave_the_first_weights(site: Any) -> None:
     ended = site.run("lone", *RAW, "federation.rounds=0", "dp=record")
     assert completed(ended)["rounds"] == []
-    assert "1 clients, 0 rounds; all rounds are done; nothing was learned" in ended.out
+    assert "1 client, 0 rounds; all rounds are done; nothing was learned" in ended.out
     assert ended.record["differential_privacy"]["worst_epsilon"] == 0
 
 
