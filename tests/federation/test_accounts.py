@@ -70,7 +70,7 @@ def test_local_noise_costs_what_is_known(relation: str, multiplier: float, round
 def test_weighted_averages_cost_what_their_largest_weight_costs(stated: float, expected: float) -> None:
     # z = 2 over C/3 is z = 1.333 over C/2: who states the weaker noise is not given the smaller epsilon for it.
     rule = {"rule": {"name": "mean", "weights": "fixed", "fixed": {"c0": 2, "c1": 1, "c2": 1}}}
-    params = FedAvg.model_validate({"rounds": 1, "aggregation": rule, "local": {"learning_rate": 1e-9}})
+    params = FedAvg.model_validate({"rounds": 1, "drift": None, "aggregation": rule, "local": {"learning_rate": 1e-9}})
     privacy = Global(multiplier=stated, target_epsilon=None, relation="zero_out", clipping=Fixed(norm=1.0))
     done, found = settled(params, privacy)
     assert outside(found)[0] == pytest.approx(expected, abs=1e-3)
@@ -83,7 +83,7 @@ def test_weighted_averages_cost_what_their_largest_weight_costs(stated: float, e
 
 def test_noise_at_the_server_holds_against_outsiders_alone() -> None:
     privacy = Global(multiplier=4.0, target_epsilon=None)
-    _, found = settled(FedAvg(rounds=2), privacy)
+    _, found = settled(FedAvg(rounds=2, drift=None), privacy)
     for claim in found.claims.values():
         assert claim.epsilons["client"].value == claim.epsilons["server"].value == float("inf")
         assert f"another client {NO_GUARANTEE}; the server {NO_GUARANTEE}" in sentence(claim)
@@ -91,7 +91,7 @@ def test_noise_at_the_server_holds_against_outsiders_alone() -> None:
 
 
 def test_shares_of_noise_hold_against_others_as_far_as_they_go() -> None:
-    _, found = settled(FedAvg(rounds=2), Global(multiplier=4.0, target_epsilon=None, noise_from="clients"))
+    _, found = settled(FedAvg(rounds=2, drift=None), Global(multiplier=4.0, target_epsilon=None, noise_from="clients"))
     for claim in found.claims.values():
         values = [claim.epsilons[party].value for party in ("outsider", "client", "server")]
         assert values == sorted(values)

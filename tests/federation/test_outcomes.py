@@ -36,7 +36,7 @@ def test_numbers_beyond_all_bounds_are_refused_every_time() -> None:
 
 @pytest.mark.parametrize("method", [FedAvg, Scaffold])
 def test_training_that_runs_away_at_every_client_leaves_the_weights(method: type[Federation]) -> None:
-    params = method(rounds=2, local=Local(epochs=200, batch_size=4, learning_rate=1e12))
+    params = method(rounds=2, drift=None, local=Local(epochs=200, batch_size=4, learning_rate=1e12))
     done = federate(params, None, Linear(), AT, 0)
     assert {each.closed.stayed for each in done.training.rounds} == {
         "every update was refused: none was a finite vector"
