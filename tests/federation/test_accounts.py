@@ -78,7 +78,7 @@ def test_weighted_averages_cost_what_their_largest_weight_costs(stated: float, e
     again = [federate(params, privacy, Linear(), THREE, 0).training.rounds[0].change for _ in range(200)]
     size = done.training.network.layout.size
     deviation = np.sqrt(np.mean(np.square(again)) / size)
-    assert deviation == pytest.approx(stated * 0.5, rel=0.1)
+    assert deviation == pytest.approx(stated * 0.5, rel=0.15)
 
 
 def test_noise_at_the_server_holds_against_outsiders_alone() -> None:

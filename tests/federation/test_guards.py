@@ -172,7 +172,7 @@ def test_votes_carry_noise_once(noise_from: Any, expected: float) -> None:
         patch.setattr(type(training.wire), "to_server", watched)
         training.run()
     sums = np.array(told).reshape(-1, 4).sum(axis=1)
-    assert sums.std() == pytest.approx(expected * 0.5 * 2.0 * 3.0, rel=0.15)
+    assert sums.std() == pytest.approx(expected * 0.5 * 2.0 * 3.0, rel=0.25)
     steps = np.diff(np.log([each.clip for each in training.rounds if each.clip]))
     assert len(np.unique(np.round(steps, 6))) > 30  # noised, whoever adds it
 

@@ -105,7 +105,7 @@ def test_record_level_noise_is_in_the_steps_and_says_how_strong_it_becomes() -> 
     for _ in range(150):
         done = federate(params, Record(multiplier=50.0, target_epsilon=None), Linear(), sites(100), 0)
         updates.append(done.training.server.weights)
-    assert np.std(updates, axis=0).mean() == pytest.approx(guard.deviation, rel=0.1)
+    assert np.std(updates, axis=0).mean() == pytest.approx(guard.deviation, rel=0.2)
 
 
 @pytest.mark.parametrize("local", [{"optimizer": "adam"}, {"momentum": 0.9}])
