@@ -11,12 +11,14 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner import keys, overrides
 from runner.explain import explained, first_line
-from runner.joined import SECTIONS
 from runner.options import COMPOSING, Options, find_options
 from runner.provenance import Layer, choices, files, layers
 from runner.suggest import did_you_mean, nearest
 from runner.tree import clash, get
 from schemas.faults import ConfigurationError, Fault
+
+DECIDING = frozenset({"dataset", "model", "anonymization", "federation"})
+"""Groups whose choice, without an experiment, gives up the default one as a whole."""
 
 TAKEN_OVER = {
     "hydra.run": "set output.dir and name",
@@ -163,9 +165,9 @@ def _sorted(read: list[Override], options: Options) -> tuple[list[Override], lis
 
 
 def _gives_up_the_usual(groups: list[Override]) -> bool:
-    """Tell whether options are chosen, and no experiment: the one that ships as the default is a whole, or nothing."""
+    """Tell whether the experiment that ships as the default gives way: to an option that others of its may not fit."""
     chosen = {override.get_key_element().lstrip("+~") for override in groups}
-    return "experiment" not in chosen and bool(chosen & {"dataset", *SECTIONS})
+    return "experiment" not in chosen and bool(chosen & DECIDING)
 
 
 def _taken_over(values: list[Override]) -> tuple[list[Fault], list[Override]]:
