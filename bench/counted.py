@@ -112,16 +112,23 @@ def differences(release: Path, asked: Asked, told: Mapping[str, Any]) -> list[st
     found = list(_changed(rows, original, asked)) or list(_untrue(rows, original, asked))
     if found or not rows:
         return found or ["the release has no rows"]
-    persons = None if schema.subject_id is None else [original[row[ROW]][schema.subject_id] for row in rows]
-    counted = checker().slow_measure(
-        _typed(rows, schema), schema, _typed(asked.table, schema), persons, criteria, {"ill": TREE}
-    )
+    counted = measured(rows, asked)
     found += _otherwise(counted, told, schema)
     for criterion, reached, one in zip(criteria, counted["criteria"], told["criteria"], strict=True):
         if not one["met"] or not meets(criterion, reached):
             found.append(f"{criterion.name}: the file reaches {reached}, which does not do")
         if not _alike(reached, one["reached"]):
             found.append(f"{criterion.name}: the file reaches {reached}, told was {one['reached']}")
+    return found
+
+
+def measured(rows: Sequence[Mapping[str, str]], asked: Asked) -> dict[str, Any]:
+    """Measure released rows with the slow checker, all criteria with them, each reached by the worst class."""
+    schema, original = asked.schema, {row[ROW]: row for row in asked.table}
+    persons = None if schema.subject_id is None else [original[row[ROW]][schema.subject_id] for row in rows]
+    found: dict[str, Any] = checker().slow_measure(
+        _typed(rows, schema), schema, _typed(asked.table, schema), persons, asked.criteria, {"ill": TREE}
+    )
     return found
 
 

@@ -32,9 +32,10 @@ from components.models import Model
 from runner import canonical
 from runner.comparing import Compared, compared, section, write
 from runner.facts import side_metrics
+from runner.federation_rules import client_faults, large_delta
 from runner.job import Job
 from runner.modelling import save
-from schemas.faults import DataError, Fault
+from schemas.faults import ConfigurationError, DataError, Fault
 from schemas.ledger import LEDGER_COLUMNS
 from schemas.record import ClientPrivacy, FederatedClient, FederatedRound
 from schemas.tables import Metric
@@ -70,8 +71,18 @@ class Partners:
 
 
 def partners(job: Job, table: Table) -> Partners:
-    """Give every site its rows, which it checks and splits itself."""
+    """Give every site its rows, which it checks and splits itself.
+
+    Raises
+    ------
+    ConfigurationError
+        Clients are named, or asked for, that there are not.
+    DataError
+        Rows name no client, or break the schema.
+    """
     found = partition(job.config.federation.clients, table, job.config.seed)
+    if faults := list(client_faults(job.config, found.names)):
+        raise ConfigurationError(faults)
     made = sites(table, found, job.config.seed)
     if job.config.model.name != ABSENT and not any(len(site.test.frame) for site in made):
         raise DataError(
@@ -160,7 +171,7 @@ def federation(
             federation=_section(job, some, found, done)
             | ({} if several is None else {"comparison": section(several, config.comparison.equalise)}),
             differential_privacy=None if privacy is None else _privacy_section(privacy, done, settled),
-            warnings=[*_warnings(some, settled), *_idle_rounds(done)],
+            warnings=[*_warnings(some, done, privacy, settled), *_idle_rounds(done)],
         )
         job.measured(_metrics(done, settled))
         note.facts = {"rounds": len(done.training.rounds), "clients": len(done.training.clients)}
@@ -187,6 +198,8 @@ def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]
     training = done.training
     out = sorted({name for each in training.rounds for name in _excluded(each.closed)})
     left = f", {names(out)} left out for drift in some" if out else ""
+    over = sorted({name for each in training.rounds for name in each.spent})
+    left += f", {names(over)} out of some, their budget spent" if over else ""
     learned = "" if _learned(done) else "; nothing was learned"
     many = f"{_counted(training.clients, 'client')}, {_counted(training.rounds, 'round')}{left}"
     lines = [("federation", f"{many}; {done.ended}{learned}")]
@@ -233,7 +246,10 @@ def _bring(some: Partners, found: Harmonisation | None) -> Sites:
 
 def _write(job: Job, done: Federated, settled: Accounts) -> None:
     """Write the ledger, the rounds, the messages, and what the drift check found."""
-    rounds = [each.model_dump() for each in _rounds(done)]
+    rounds = [
+        {name: canonical.dumps(cell).decode() if isinstance(cell, list) else cell for name, cell in each}
+        for each in _rounds(done)
+    ]
     names_of_fields = [each.name for each in fields(Crossing)]
     crossings = pd.DataFrame([asdict(each) for each in done.training.wire.crossings], columns=names_of_fields)
     about = {kind: KINDS[kind].cover for kind in KINDS}
@@ -365,7 +381,7 @@ def _cost(name: str, claim: Claim, done: Federated, *, holds: bool) -> ClientPri
         rate=claim.rate,
         steps=claim.steps,
         participations=claim.participations,
-        spent=next((each.number for each in done.training.rounds if name in each.spent), None),
+        spent=_spent(name, done),
         epsilon=outside.value if holds else None,
         epsilon_rdp=outside.check if holds else None,
         against={party: each.value for party, each in claim.epsilons.items()} if holds else {},
@@ -373,7 +389,18 @@ def _cost(name: str, claim: Claim, done: Federated, *, holds: bool) -> ClientPri
     )
 
 
-def _warnings(some: Partners, settled: Accounts) -> list[str]:
+def _spent(name: str, done: Federated) -> int | None:
+    """Return the first round that a client's budget did not allow; None where it allowed all."""
+    training, schedule = done.training, done.training.schedule
+    if (first := next((each.number for each in training.rounds if name in each.spent), None)) is not None:
+        return first
+    client = next(each for each in training.clients if each.name == name)
+    if len(training.rounds) == schedule.rounds or client.guard.may_contribute(schedule.steps(len(client))):
+        return None
+    return len(training.rounds) + 1
+
+
+def _warnings(some: Partners, done: Federated, privacy: Noised | None, settled: Accounts) -> list[str]:
     found = []
     if settled.reasons:
         found.append(f"{NO_GUARANTEE}: {'; '.join(settled.reasons)}")
@@ -381,6 +408,9 @@ def _warnings(some: Partners, settled: Accounts) -> list[str]:
         most = worst([claim.epsilons["outsider"] for claim in settled.claims.values()])
         if most > WEAK:
             found.append(f"epsilon is {shown(most)} at the worst client: above {WEAK:g} it is weak")
+        rows = {client.name: len(client) for client in done.training.clients}
+        if privacy is not None and (large := large_delta(privacy, rows)):
+            found.append(large)
     if some.partition.shared_persons and settled.claims:
         found.append(
             f"{some.partition.shared_persons} persons have rows at several clients: what they lose there adds up"

@@ -1,10 +1,10 @@
 """What the parts of a federation ask of each other, as far as a configuration tells."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from components.dp.checks import combination_faults, faults
-from components.dp.declarations import Global, Noised, Record
+from components.dp.checks import combination_faults, faults, small_enough
+from components.dp.declarations import ByEpsilon, Global, Noised, Record
 from components.federation.aggregation.checks import faults as aggregation_faults
 from components.federation.declarations import Federation, Scaffold
 from components.federation.harmonising.declarations import harmonising_faults
@@ -28,10 +28,10 @@ def federation_faults(config: Any) -> Iterator[Fault]:
         yield from harmonising_faults(federation.harmonising, config.anonymization, trains=True)
     yield from _client_column(config)
     known = _known_clients(config)
-    if known:
-        yield from _named(federation, known)
     if not isinstance(federation.clients, ByColumn):
-        yield from aggregation_faults(federation.aggregation, federation.drift, known)
+        yield from client_faults(config, known)
+    elif known:
+        yield from _named(config, known)
     yield from _training(federation)
     yield from _target(config)
     if isinstance(config.dp, Noised):
@@ -47,6 +47,23 @@ def privacy_faults(privacy: Noised, config: Any) -> Iterator[Fault]:
     yield from _noised(privacy, federation)
 
 
+def client_faults(config: Any, clients: Sequence[str]) -> Iterator[Fault]:
+    """Yield what names clients that there are not, or asks for more of them.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Of a run that federates.
+    clients : sequence of str
+        Every client. A column's are known from the table alone: its schema may declare more.
+    """
+    federation: Federation = config.federation
+    yield from _named(config, clients)
+    yield from aggregation_faults(federation.aggregation, federation.drift, clients)
+    if isinstance(config.dp, Noised):
+        yield from faults(config.dp, len(clients))
+
+
 def _known_clients(config: Any) -> list[str]:
     """Return the names that clients can have, as far as the configuration tells."""
     clients, data = config.federation.clients, config.dataset
@@ -57,10 +74,13 @@ def _known_clients(config: Any) -> list[str]:
     return [] if column is None else list(column.values or [])
 
 
-def _named(federation: Federation, known: list[str]) -> Iterator[Fault]:
+def _named(config: Any, known: Sequence[str]) -> Iterator[Fault]:
     """Ask that clients who are named are clients."""
+    federation: Federation = config.federation
     places = {f"federation.attacks.{number}.clients": each.clients for number, each in enumerate(federation.attacks)}
     places["federation.harmonising.site_hierarchies"] = list(federation.harmonising.site_hierarchies)
+    if isinstance(how := getattr(config.dp, "personalise", None), ByEpsilon):
+        places["dp.personalise.clients"] = list(how.clients)
     for place, given in places.items():
         for name in given:
             if name not in known:
@@ -122,3 +142,9 @@ def _noised(privacy: Noised, federation: Federation) -> Iterator[Fault]:
             "null",
             "set it to null, and the clip in dp.clipping.norm",
         )
+
+
+def large_delta(privacy: Noised, rows: Mapping[str, int]) -> str:
+    """Say for whose rows delta is too large, since it allows to publish one as it is; empty where for nobody's."""
+    large = [name for name, count in rows.items() if not small_enough(privacy.delta, count)]
+    return f"delta is no smaller than one over the rows of {names(large)}: lower dp.delta" if large else ""

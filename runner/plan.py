@@ -321,6 +321,7 @@ def _parameters(section: Any) -> str:
 
 
 def _writing(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
+    from runner.alone import alone
     from runner.plan_minimization import aim_of
 
     config = composed.config
@@ -329,6 +330,8 @@ def _writing(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
         parts.append("data/ (the release, CSV and Parquet), anonymization/")
     if config.model.name != ABSENT:
         parts.append("model/")
+    if not alone(config):
+        parts.append("federation/ (messages, rounds, drift), ledger.csv")
     if not getattr(aim_of(composed, header.rows), "reason", ""):
         parts.append("minimization/ (what to ask, and how that was found)")
     yield "writes", f"{composed.base / config.output.dir / config.name}/<UTC time>-<id>/: {', '.join(parts)}"

@@ -15,8 +15,10 @@ from components.federation.partitioning.partition import partition
 from components.federation.setting import setting_of
 from components.federation.sites import sites
 from runner.compose import Composed
+from runner.federation_rules import client_faults, large_delta
 from runner.plan_comparison import comparison_lines
 from schemas.declaration import Declaration
+from schemas.faults import ConfigurationError
 from schemas.wording import names
 
 MOST = 12
@@ -45,11 +47,14 @@ def federation_lines(composed: Composed) -> Iterator[tuple[str, str]]:
     Raises
     ------
     RunnerError
-        What the run would end with: rows that have no client, or don't fit the schema.
+        What the run would end with: rows that have no client, or don't fit the schema; clients that there are not.
     """
     config: Any = composed.config
     table: Table = read(config.dataset, config.dataset.source, composed.base).table
-    made = sites(table, partition(config.federation.clients, table, config.seed), config.seed)
+    found = partition(config.federation.clients, table, config.seed)
+    if faults := list(client_faults(config, found.names)):
+        raise ConfigurationError(faults)
+    made = sites(table, found, config.seed)
     rows = {site.name: len(site.train.frame) for site in made if len(site.train.frame)}
     idle = [site.name for site in made if site.name not in rows]
     yield "clients", f"{len(rows)} with {sum(rows.values()):,} train rows" + _idle(idle)
@@ -86,9 +91,8 @@ def _costs(config: Any, privacy: Noised, rows: dict[str, int]) -> Iterator[tuple
     worst = max((plan.epsilon.value for plan in plans.values()), default=0.0)
     risk = ", whatever the risks turn out to be" if by_risk and privacy.target_epsilon is not None else ""
     yield "guarantee", f"epsilon {shown(worst)} at delta {privacy.delta:g} for the worst client{risk}"
-    large = [name for name, count in rows.items() if privacy.delta * count >= 1]
-    if large:
-        yield "", f"delta is no smaller than one over the rows of {names(large)}: lower dp.delta"
+    if large := large_delta(privacy, rows):
+        yield "", large
 
 
 def _cost(plan: Planned, privacy: Noised, *, by_risk: bool) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from bench.clinics import clinics
 from bench.made import Made
 from runner.__main__ import main
 from runner.folder import Workspace
@@ -159,6 +160,7 @@ class Site:
         if (name, *typed) not in self.ended:
             where = f"runs{len(self.ended)}"
             code, out, err = do(f"dataset={name}", *typed, f"output.dir={where}", "--config-dir", "options")
+            assert (self.folder / where).exists(), err
             (folder,) = (path for path in (self.folder / where / name).iterdir() if path.is_dir())
             self.ended[name, *typed] = Ended(self.tables[name], code, out, err, folder)
         return self.ended[name, *typed]
@@ -172,3 +174,47 @@ def empty_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         patch.chdir(folder)
         patch.setenv("PSEUDONYM_KEY", "a key that stands nowhere, and is long")
         yield Site(folder)
+
+
+TOGETHER = {
+    "model": "logistic",
+    "anonymization": "lattice",
+    "anonymization.k": "3",
+    "anonymization.suppression_limit": ".1",
+    "minimization": "none",
+    "federation": "fedavg",
+    "federation.rounds": "2",
+    "federation.local.batch_size": "32",
+}
+"""How clinics train together unless a test says otherwise."""
+
+
+class Together:
+    """Clinics that train together: a table with a class to predict, and one with a number."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        site.write("clinics", clinics())
+        site.write("scores", clinics(target="score"))
+
+    def typed(self, *typed: str) -> list[str]:
+        """Return the overrides of a run; what is typed stands above `TOGETHER`."""
+        given = {one.partition("=")[0] for one in typed}
+        if "anonymization=none" in typed:
+            given |= {key for key in TOGETHER if key.startswith("anonymization.")}
+        return [f"{key}={value}" for key, value in TOGETHER.items() if key not in given] + list(typed)
+
+    def run(self, *typed: str, table: str = "clinics") -> Ended:
+        """Run a federation."""
+        return self.site.run(table, *self.typed(*typed))
+
+    def do(self, *typed: str, verb: str = "", table: str = "clinics") -> tuple[int, str, str]:
+        """Do another verb, or what is refused before there is a folder; return exit code and what was printed."""
+        first = (verb,) if verb else ()
+        return do(*first, f"dataset={table}", *self.typed(*typed), "--config-dir", "options")
+
+
+@pytest.fixture(scope="module")
+def together(empty_site: Site) -> Together:
+    """Return clinics that train together."""
+    return Together(empty_site)

@@ -70,5 +70,5 @@ def harmonising_faults(how: Harmonising, method: Any, *, trains: bool) -> Iterat
             place=f"{PLACE}.harmonise",
             problem="sites on levels of their own have no common input space that one model could train in",
             allowed="max or common with a model",
-            remedy="choose one of these, or model=none to measure alone",
+            remedy="choose one of these",
         )
