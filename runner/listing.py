@@ -111,13 +111,18 @@ def _note(record: Record, status: str) -> str:
 
 
 def headlines(record: Record) -> list[str]:
-    """Return the headline figures of a record: k before and after, accuracy (or r2) original and anonymized."""
+    """Return the headline figures of a record: k before and after, accuracy (or r2) original and anonymized.
+
+    Of a federation it is that of the model that came of it, with the epsilon of the worst client where one holds.
+    """
     risk = {row.when: row for row in record.metrics if row.stage == "anonymization" and row.metric == "k"}
     tests = [row for row in record.metrics if row.stage == "model" and row.split == "test" and not row.column]
     found = [_change("k", risk.get("before"), risk.get("after"))]
     for name in ("accuracy", "r2"):
         by_scope = {row.scope: row for row in tests if row.metric == name}
-        found.append(_change(name, by_scope.get("original"), by_scope.get("anonymized")))
+        found.append(_change(name, by_scope.get("original"), by_scope.get("federated") or by_scope.get("anonymized")))
+    costs = [row for row in record.metrics if (row.stage, row.metric, row.scope) == ("dp", "epsilon", "worst")]
+    found.append(_change("epsilon", None, costs[0] if costs else None))
     return [text for text in found if text]
 
 
