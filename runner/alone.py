@@ -14,6 +14,7 @@ REMEDIES = {
     "model": f"a model whose weights can be averaged: {', '.join(AVERAGED)}",
     "anonymization": "anonymization=lattice, whose levels sites can harmonise, or none",
     "no column names the clients": "federation.clients.column, dataset.client, or another way to clients, such as iid",
+    "there are several targets": "one target",
 }
 """What is allowed, by the beginning of the reason."""
 

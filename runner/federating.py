@@ -12,7 +12,7 @@ import pandas as pd
 from components.anonymization import Given, Release, measure
 from components.data import Split, Table
 from components.dp.checks import mechanism_of
-from components.dp.claims import WEAK, Claim, sentence, shown, worst
+from components.dp.claims import MEANINGLESS, WEAK, Claim, named, sentence, worst
 from components.dp.conditions import NO_GUARANTEE
 from components.dp.declarations import Noised, Relation
 from components.dp.sensitivity import UNITS, sensitivity
@@ -211,7 +211,8 @@ def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]
     worst_one = max(costs, key=lambda name: costs[name].value)
     claim, cost = settled.claims[worst_one], costs[worst_one]
     unit = "one record" if UNITS[claim.relation] == "record" else "a client's whole table"
-    told = f"epsilon {shown(cost.value)} at most, delta {cost.delta:g}, for {unit}, against {against(claim)}"
+    most = " at most" * (cost.value <= MEANINGLESS)
+    told = f"{named(cost.value)}{most}, delta {cost.delta:g}, for {unit}, against {against(claim)}"
     return [*lines, ("guarantee", told)]
 
 
@@ -407,7 +408,7 @@ def _warnings(some: Partners, done: Federated, privacy: Noised | None, settled: 
     elif settled.claims:
         most = worst([claim.epsilons["outsider"] for claim in settled.claims.values()])
         if most > WEAK:
-            found.append(f"epsilon is {shown(most)} at the worst client: above {WEAK:g} it is weak")
+            found.append(f"the worst client has {named(most)}: an epsilon above {WEAK:g} is weak")
         rows = {client.name: len(client) for client in done.training.clients}
         if privacy is not None and (large := large_delta(privacy, rows)):
             found.append(large)

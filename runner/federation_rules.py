@@ -6,6 +6,7 @@ from typing import Any
 from components.dp.checks import combination_faults, faults, small_enough
 from components.dp.declarations import ByEpsilon, Global, Noised, Record
 from components.federation.aggregation.checks import faults as aggregation_faults
+from components.federation.aggregation.checks import unweighable
 from components.federation.declarations import Federation, Scaffold
 from components.federation.harmonising.declarations import harmonising_faults
 from components.federation.partitioning.declarations import ByColumn
@@ -30,8 +31,9 @@ def federation_faults(config: Any) -> Iterator[Fault]:
     known = _known_clients(config)
     if not isinstance(federation.clients, ByColumn):
         yield from client_faults(config, known)
-    elif known:
-        yield from _named(config, known)
+    else:
+        yield from unweighable(federation.aggregation.rule, federation.drift)
+        yield from _named(config, known) if known else ()
     yield from _training(federation)
     yield from _target(config)
     if isinstance(config.dp, Noised):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from components.data import Table, read
-from components.dp.claims import shown
+from components.dp.claims import named
 from components.dp.conditions import NO_GUARANTEE, withdrawn
 from components.dp.declarations import ByMax, ByMean, ByMinMax, ByShift, ByTiers, Noised
 from components.dp.planning import Planned, Training, planned
@@ -90,7 +90,7 @@ def _costs(config: Any, privacy: Noised, rows: dict[str, int]) -> Iterator[tuple
         return
     worst = max((plan.epsilon.value for plan in plans.values()), default=0.0)
     risk = ", whatever the risks turn out to be" if by_risk and privacy.target_epsilon is not None else ""
-    yield "guarantee", f"epsilon {shown(worst)} at delta {privacy.delta:g} for the worst client{risk}"
+    yield "guarantee", f"{named(worst)} at delta {privacy.delta:g} for the worst client{risk}"
     if large := large_delta(privacy, rows):
         yield "", large
 
@@ -106,7 +106,7 @@ def _cost(plan: Planned, privacy: Noised, *, by_risk: bool) -> str:
     spent = "" if plan.rounds and privacy.budget is None else f" (its budget allows {plan.rounds} rounds)"
     return (
         f"{first.times * plan.rounds:,} noised releases{rate}, multiplier {plan.multiplier:.4g}{least}, "
-        f"epsilon {shown(plan.epsilon.value)}{spent}"
+        f"{named(plan.epsilon.value)}{spent}"
     )
 
 

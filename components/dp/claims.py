@@ -87,6 +87,11 @@ def shown(epsilon: float) -> str:
     return f"{ceil(epsilon * 1000 - 1e-9) / 1000:g}"
 
 
+def named(epsilon: float) -> str:
+    """Return an epsilon with its name, or that it promises nothing."""
+    return shown(epsilon) if epsilon > MEANINGLESS else f"epsilon {shown(epsilon)}"
+
+
 def sentence(claim: Claim) -> str:
     """Return what is claimed for one client, with all its conditions.
 
@@ -124,7 +129,7 @@ def _held(epsilons: dict[Party, Epsilon]) -> str:
 
 
 def _against(epsilon: Epsilon) -> str:
-    return NO_GUARANTEE if epsilon.value == float("inf") else f"epsilon {shown(epsilon.value)}"
+    return NO_GUARANTEE if epsilon.value == float("inf") else named(epsilon.value)
 
 
 def _listed(things: tuple[str, ...]) -> str:

@@ -220,3 +220,12 @@ def test_a_federation_ends_when_every_budget_is_spent(together: Any) -> None:
     assert (section["rounds"], section["ended"]) == ([], "every client's budget is spent")
     assert {(client["spent"], client["epsilon"], client["steps"]) for client in privacy["clients"]} == {(1, 0, 0)}
     assert "4 clients, 0 rounds; every client's budget is spent" in done.out
+
+
+def test_an_epsilon_that_promises_nothing_is_no_number_on_the_terminal(together: Any) -> None:
+    done = together.run("dp=record", "dp.target_epsilon=200", "federation.rounds=1", "anonymization=none")
+    assert done.code == 0, done.err
+    assert "no meaningful guarantee, delta 1e-05, for one record, against outsiders" in done.out
+    assert "the worst client has no meaningful guarantee: an epsilon above 10 is weak" in done.record["warnings"]
+    assert "epsilon no" not in done.out
+    assert done.record["differential_privacy"]["worst_epsilon"] == pytest.approx(200, rel=1e-3)

@@ -48,6 +48,10 @@ FAULTS: dict[str, tuple[tuple[str, ...], str]] = {
         "there is no client 'Nobody'; one of 'Dale', 'Hill', 'Lake', 'Moor'",
     ),
     "too few for Krum": (("federation/rule=krum", "federation/clients=iid", "federation.clients.clients=4"), "needs 5"),
+    "a median of weights": (
+        ("federation/rule=median", "federation.drift.action=down_weight"),
+        "the rule median can't give a client less weight",
+    ),
     "adam and variates": (("federation=scaffold", "federation.local.optimizer=adam"), "plain SGD steps"),
     "a target beyond the budget": (("dp=record", "dp.budget=1.0"), "it is beyond the budget"),
     "two strengths": (("dp=record", "dp.multiplier=1.0"), "multiplier and target_epsilon are both given"),

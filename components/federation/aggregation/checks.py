@@ -25,19 +25,17 @@ def faults(params: Aggregation, drift: Drift | None, clients: Sequence[str]) -> 
     -------
     list of Fault
     """
-    found = too_few(params.rule, len(clients))
-    if isinstance(params.rule, Mean):
-        found += other_clients(params.rule, clients)
-    elif drift is not None and drift.action == "down_weight":
-        found.append(
-            Fault(
-                "federation.drift.action",
-                f"down_weight, and the rule {params.rule.name} can't give a client less weight",
-                "allowed with it: exclude, report",
-                f"set it to exclude, or {PLACE}.name to mean",
-            )
-        )
-    return found
+    found = too_few(params.rule, len(clients)) + unweighable(params.rule, drift)
+    return found + (other_clients(params.rule, clients) if isinstance(params.rule, Mean) else [])
+
+
+def unweighable(rule: Rule, drift: Drift | None) -> list[Fault]:
+    """Return the fault of a drift check that weights clients down in front of a rule without weights."""
+    if isinstance(rule, Mean) or drift is None or drift.action != "down_weight":
+        return []
+    told = f"down_weight, and the rule {rule.name} can't give a client less weight"
+    remedy = f"set it to exclude, or {PLACE}.name to mean"
+    return [Fault("federation.drift.action", told, "allowed with it: exclude, report", remedy)]
 
 
 def least_clients(rule: Rule) -> int:
