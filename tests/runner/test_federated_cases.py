@@ -92,6 +92,23 @@ def test_a_model_that_was_taught_raw_columns_predicts_from_its_files_as_in_the_r
         assert {metric: figures[metric] for metric in of_run} == pytest.approx(of_run)
 
 
+@pytest.mark.parametrize(
+    ("table", "typed", "expected"),
+    [
+        ("clinics", CASES["norm bound, scaffold"], "raw"),
+        ("clinics", CASES["iid"], "releasable"),
+        ("scores", SCORES["mlp, record"], "releasable"),
+    ],
+)
+def test_a_model_of_raw_rows_without_noise_is_raw_itself(
+    together: Any, table: str, typed: tuple[str, ...], expected: str
+) -> None:
+    done = together.run(*typed, table=table)
+    classes = {each["path"]: each["release"] for each in done.record["outputs"]}
+    assert {release for path, release in classes.items() if path.startswith("model/")} == {expected}
+    assert any("was trained on raw rows" in each for each in done.record["warnings"]) == (expected == "raw")
+
+
 def test_a_model_that_knows_generalised_columns_alone_says_so(together: Any) -> None:
     done = together.run(*CASES["iid"])
     levels = done.record["federation"]["levels"]

@@ -229,3 +229,18 @@ def test_an_epsilon_that_promises_nothing_is_no_number_on_the_terminal(together:
     assert "the worst client has no meaningful guarantee: an epsilon above 10 is weak" in done.record["warnings"]
     assert "epsilon no" not in done.out
     assert done.record["differential_privacy"]["worst_epsilon"] == pytest.approx(200, rel=1e-3)
+
+
+def test_rounds_with_too_few_shares_of_noise_are_aborted_and_cost_nothing(together: Any) -> None:
+    shares = ("federation/drift=none", "dp.noise_from=clients", "dp.smallest_cohort=3")
+    done = together.run("dp=global", *shares, "federation.participation=.4", "federation.rounds=6")
+    assert done.code == 0, done.err
+    rounds = done.record["federation"]["rounds"]
+    assert {each["asked"] >= 3 for each in rounds} == {True, False}
+    for told in rounds:
+        assert bool(told["change"]) == (told["asked"] >= 3)
+        assert ("aborted" in told["stayed"]) == (told["asked"] < 3)
+    held = [row for row in cells(done.folder / "ledger.csv") if row["kind"] == "all"]
+    assert all(int(float(row["steps"])) == sum(each["asked"] >= 3 for each in rounds) for row in held)
+    whole = sum(each["came"] for each in rounds)
+    assert whole == sum(1 for row in cells(done.folder / "federation/messages.csv") if row["kind"] == "update")
