@@ -11,7 +11,6 @@ from runner.compose import compose_run
 PLANNED = {
     "record": ("dp=record", "dp/personalise=none"),
     "personalized": ("dp=personalized",),
-    "global": ("dp=global", "federation/drift=none"),
     "by policy": ("dp=record", "dp/personalise=epsilon", "+dp.personalise.clients.Moor=1.0"),
     "within a budget": (
         "dp=record",
