@@ -102,6 +102,11 @@ def dumps(value: object) -> bytes:
     return rfc8785.dumps(plain(value))
 
 
+def joined(parts: Mapping[str, bytes]) -> bytes:
+    """Return the canonical form of an object whose members are in canonical form; their names are ASCII."""
+    return b"{" + b",".join(rfc8785.dumps(name) + b":" + parts[name] for name in sorted(parts)) + b"}"
+
+
 def loads(data: bytes) -> Any:
     """Parse JSON so that canonical input comes back to the same bytes by `dumps`.
 

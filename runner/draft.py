@@ -217,6 +217,8 @@ def _settle_groups(groups: list[Override], options: Options) -> _Groups:
 
 def _standing(groups: list[Override], options: Options) -> Collection[str]:
     """Return the groups that have an option already: those of the files, and those that chosen options bring along."""
+    if all("/" not in one.key_or_group for one in groups):
+        return options.standard.keys()
     tops = [str(one.input_line) for one in groups if one.get_key_element() in options.standard and not one.is_delete()]
     if _gives_up_the_usual(groups):
         tops.append("experiment=none")

@@ -2,9 +2,11 @@
 
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import rfc8785
 from pydantic import ValidationError
 
 from runner import canonical
@@ -201,7 +203,9 @@ def seal(sections: Mapping[str, Any], mask: Callable[[str], str] = str) -> bytes
     record[SEAL] = UNSEALED
     complete = canonical.plain(Record.model_validate(record))  # fields left out stand in the file, too
     del complete[SEAL]
-    return canonical.dumps({**complete, SEAL: canonical.digest(complete)})
+    parts = {name: rfc8785.dumps(section) for name, section in complete.items()}  # each once: records are written often
+    digest = sha256(canonical.joined(parts)).hexdigest()
+    return canonical.joined(parts | {SEAL: rfc8785.dumps(digest)})
 
 
 def _sparing_digests(mask: Callable[[str], str]) -> Callable[[str], str]:
