@@ -47,13 +47,15 @@ from runner.facts import (
     unfit_sections,
     utility_metrics,
 )
-from runner.federating import Partners, at_sites, federation, federation_lines, harmonised, partners, rows_behind
+from runner.federated_record import federation_lines
+from runner.federating import at_sites, federation
 from runner.folder import Workspace
 from runner.given import read_given
 from runner.job import Job
 from runner.minimizing import Goal, goal, minimization
 from runner.modelling import fitted, predicted, save
 from runner.outcome import RECORD_NOTE
+from runner.partners import Partners, harmonised, partners, rows_behind
 from runner.plan import require_settings
 from runner.record import opening, reading_sections
 from runner.recording import recording

@@ -195,3 +195,14 @@ def test_of_more_outputs_each_is_asked_for_more() -> None:
 def test_what_is_met_exactly_is_assured_of_any_rows() -> None:
     truth, _ = _outputs(5, 0, 0)
     assert bounds.r2_assured(truth, truth, 5, 0.99)
+
+
+def test_where_nobody_asked_for_the_target_fewer_disagree_when_a_search_stops() -> None:
+    def stop(chance: float) -> int:
+        return max(missed for missed in range(200) if bounds.assured(1000 - missed, 1000, 1000, 0.95, 2, chance))
+
+    asked, unasked = stop(bounds.ASSURANCE), stop(bounds.UNASKED)
+    assert unasked < asked
+    rare = bounds.chance_to_show(1000 - unasked, 1000, 1000, 0.95)
+    assert rare >= 1 - (1 - bounds.UNASKED) / 2
+    assert bounds.chance_to_show(1000 - unasked - 1, 1000, 1000, 0.95) < 1 - (1 - bounds.UNASKED) / 2

@@ -1,0 +1,248 @@
+"""What is said of a federation: fields 12 and 13 of the record, figures, warnings and closing lines."""
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from math import isfinite
+from typing import Any
+
+from components.dp.checks import mechanism_of
+from components.dp.claims import MEANINGLESS, WEAK, Claim, named, sentence, worst
+from components.dp.conditions import NO_GUARANTEE
+from components.dp.declarations import Noised, Relation
+from components.dp.sensitivity import UNITS, sensitivity
+from components.federation.accounts import Accounts
+from components.federation.harmonising.outcome import Harmonisation
+from components.federation.server import Closed
+from components.federation.sites import Site
+from components.federation.stage import Federated
+from runner.federation_rules import large_delta
+from runner.job import Job
+from runner.partners import Partners
+from schemas.record import ClientPrivacy, FederatedClient, FederatedRound
+from schemas.tables import Metric
+from schemas.wording import names
+
+
+def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]]:
+    """Return what the closing lines say of a federation: who took part, and what each client's messages cost it."""
+    training = done.training
+    out = sorted({name for each in training.rounds for name in _excluded(each.closed)})
+    left = f", {names(out)} left out for drift in some" if out else ""
+    over = sorted({name for each in training.rounds for name in each.spent})
+    left += f", {names(over)} out of some, their budget spent" if over else ""
+    learned = "" if _learned(done) else "; nothing was learned"
+    many = f"{_counted(training.clients, 'client')}, {_counted(training.rounds, 'round')}{left}"
+    lines = [("federation", f"{many}; {done.ended}{learned}")]
+    if not settled.claims:
+        return [*lines, ("guarantee", f"{NO_GUARANTEE} (dp=none)")]
+    if settled.reasons:
+        return [*lines, ("guarantee", f"{NO_GUARANTEE}: {settled.reasons[0]}")]
+    costs = {name: claim.epsilons["outsider"] for name, claim in settled.claims.items()}
+    worst_one = max(costs, key=lambda name: costs[name].value)
+    claim, cost = settled.claims[worst_one], costs[worst_one]
+    unit = "one record" if UNITS[claim.relation] == "record" else "a client's whole table"
+    most = " at most" * (cost.value <= MEANINGLESS)
+    told = f"{named(cost.value)}{most}, delta {cost.delta:g}, for {unit}, against {against(claim)}"
+    return [*lines, ("guarantee", told)]
+
+
+def against(claim: Claim) -> str:
+    """Name whom a claim holds against."""
+    held = [party for party, each in claim.epsilons.items() if isfinite(each.value)]
+    words = {"outsider": "outsiders", "client": "other clients", "server": "the server"}
+    return ", ".join(words[party] for party in held)
+
+
+def rounds_of(done: Federated) -> list[FederatedRound]:
+    """Return every round as the record and ``federation/rounds.csv`` tell it."""
+    return [
+        FederatedRound(
+            number=each.number,
+            asked=len(each.cohort),
+            came=len(each.closed.came),
+            excluded=_excluded(each.closed),
+            refused=list(each.closed.refused),
+            spent=list(each.spent),
+            clip=each.clip,
+            change=each.change,
+            loss=each.loss,
+            stayed=each.closed.stayed,
+        )
+        for each in done.training.rounds
+    ]
+
+
+def _excluded(closed: Closed) -> list[str]:
+    checked = closed.checked
+    return [] if checked is None else [name for name, out in zip(checked.clients, checked.excluded, strict=True) if out]
+
+
+def _flagged(closed: Closed) -> list[str]:
+    checked = closed.checked
+    return [] if checked is None else [name for name, out in zip(checked.clients, checked.flagged, strict=True) if out]
+
+
+def federation_section(job: Job, some: Partners, found: Harmonisation | None, done: Federated) -> dict[str, Any]:
+    """Return field 13 of the record."""
+    params = job.config.federation
+    closed = [each.closed for each in done.training.rounds]
+    counts = Counter(each.kind for each in done.training.wire.crossings)
+    return {
+        "method": params.name,
+        "parameters": params.model_dump(),
+        "partition": params.clients.name,
+        "partition_sha256": some.partition.digest,
+        "harmonised": {} if found is None else found.facts,
+        "levels": {} if found is None or found.levels is None else dict(found.levels),
+        "clients": [_client(site, found, done, closed).model_dump() for site in some.sites],
+        "rounds": [each.model_dump() for each in rounds_of(done)],
+        "ended": done.ended,
+        "attacks": [f"{attack.name} at {', '.join(attack.clients)}" for attack in params.attacks],
+        "messages": dict(sorted(counts.items())),
+    }
+
+
+def _client(site: Site, found: Harmonisation | None, done: Federated, closed: Sequence[Closed]) -> FederatedClient:
+    trains = {client.name for client in done.training.clients}
+    part = None if found is None else next((each for each in found.sites if each.site.name == site.name), None)
+    why_not = None
+    if site.name not in trains:
+        why_not = "it has no train rows" if not len(site.train.frame) else "it can't reach the criteria"
+    facts: dict[str, Any] = {}
+    if part is not None:
+        after = part.release.after
+        facts = {
+            "own_levels": dict(part.own),
+            "own_loss": part.own_loss,
+            "suppressed": part.release.suppressed,
+            "loss": part.loss,
+            "k": after.k,
+            "arirec": after.risk.arirec,
+        }
+    return FederatedClient(
+        name=site.name,
+        train=len(site.train.frame),
+        test=len(site.test.frame),
+        took_part=site.name in trains,
+        why_not=why_not,
+        flagged=sum(site.name in _flagged(each) for each in closed),
+        excluded=sum(site.name in _excluded(each) for each in closed),
+        refused=sum(site.name in each.refused for each in closed),
+        **facts,
+    )
+
+
+def privacy_section(privacy: Noised, done: Federated, settled: Accounts) -> dict[str, Any]:
+    """Return field 12 of the record."""
+    mechanism = mechanism_of(privacy)
+    relation: Relation = getattr(privacy, "relation", "replace_table")
+    holds = not settled.reasons
+    sampled = any(claim.rate < 1 for claim in settled.claims.values())
+    by = "privacy loss distribution of Poisson batches" if sampled else "exact composition of Gaussians"
+    return {
+        "mechanism": mechanism,
+        "parameters": privacy.model_dump(),
+        "unit": UNITS[relation],
+        "relation": relation,
+        "sensitivity": sensitivity(UNITS[relation], relation, mechanism),
+        "scheme": "Poisson batches" if mechanism == "record" else "every client that a round asks",
+        "delta": privacy.delta,
+        "accountant": f"{by} (dp-accounting {version('dp-accounting')})",
+        "random_source": "seeded" if privacy.noise_seed is not None else "operating system, by AES-256-CTR",
+        "reasons": list(settled.reasons),
+        "worst_epsilon": worst([claim.epsilons["outsider"] for claim in settled.claims.values()]) if holds else None,
+        "clients": [_cost(name, claim, done, holds=holds).model_dump() for name, claim in settled.claims.items()],
+        "not_covered": sorted({row.note for row in settled.ledger if not row.covered}),
+    }
+
+
+def _cost(name: str, claim: Claim, done: Federated, *, holds: bool) -> ClientPrivacy:
+    outside = claim.epsilons["outsider"]
+    return ClientPrivacy(
+        client=name,
+        multiplier=claim.multiplier,
+        basis=claim.basis,
+        rate=claim.rate,
+        steps=claim.steps,
+        participations=claim.participations,
+        spent=_spent(name, done),
+        epsilon=outside.value if holds else None,
+        epsilon_rdp=outside.check if holds else None,
+        against={party: each.value for party, each in claim.epsilons.items()} if holds else {},
+        statement=sentence(claim),
+    )
+
+
+def _spent(name: str, done: Federated) -> int | None:
+    """Return the first round that a client's budget did not allow; None where it allowed all."""
+    training, schedule = done.training, done.training.schedule
+    if (first := next((each.number for each in training.rounds if name in each.spent), None)) is not None:
+        return first
+    client = next(each for each in training.clients if each.name == name)
+    if len(training.rounds) == schedule.rounds or client.guard.may_contribute(schedule.steps(len(client))):
+        return None
+    return len(training.rounds) + 1
+
+
+def federation_warnings(some: Partners, done: Federated, privacy: Noised | None, settled: Accounts) -> list[str]:
+    """Return what a reader should know of the guarantee, of persons at several sites, and of rounds without effect."""
+    found = []
+    if settled.reasons:
+        found.append(f"{NO_GUARANTEE}: {'; '.join(settled.reasons)}")
+    elif settled.claims:
+        most = worst([claim.epsilons["outsider"] for claim in settled.claims.values()])
+        if most > WEAK:
+            found.append(f"the worst client has {named(most)}: an epsilon above {WEAK:g} is weak")
+        rows = {client.name: len(client) for client in done.training.clients}
+        if privacy is not None and (large := large_delta(privacy, rows)):
+            found.append(large)
+    if some.partition.shared_persons and settled.claims:
+        found.append(
+            f"{some.partition.shared_persons} persons have rows at several clients: what they lose there adds up"
+        )
+    return [*found, *_idle_rounds(done)]
+
+
+def _idle_rounds(done: Federated) -> list[str]:
+    """Say where training came to less than was asked for."""
+    rounds, found = done.training.rounds, []
+    refused = Counter(name for each in rounds for name in each.closed.refused)
+    for name, times in sorted(refused.items()):
+        found.append(f"updates of client {name} were refused in {times} of {len(rounds)} rounds: no finite vectors")
+    stayed = [each.closed.stayed for each in rounds if each.closed.stayed]
+    if stayed:
+        found.append(f"the global weights stayed as they were in {len(stayed)} of {len(rounds)} rounds: {stayed[0]}")
+    if not _learned(done):
+        found.append(f"nothing was learned: {done.ended}")
+    return found
+
+
+def _counted(things: Sequence[Any], name: str) -> str:
+    return f"{len(things)} {name}{'s' * (len(things) != 1)}"
+
+
+def _learned(done: Federated) -> bool:
+    return any(each.change for each in done.training.rounds)
+
+
+def federation_metrics(done: Federated, settled: Accounts) -> list[Metric]:
+    """Return rows of metrics.csv: who took part, and what it cost each client."""
+    rounds = done.training.rounds
+    excluded = {name for each in rounds for name in _excluded(each.closed)}
+    found = [
+        Metric(stage="federation", metric="rounds", value=len(rounds)),
+        Metric(stage="federation", metric="clients", value=len(done.training.clients)),
+        Metric(stage="federation", metric="excluded_clients", value=len(excluded)),
+    ]
+    if settled.reasons or not settled.claims:
+        return found
+    for name, claim in settled.claims.items():
+        scope, outside = f"client:{name}", claim.epsilons["outsider"]
+        found += [
+            Metric(stage="dp", metric="epsilon", scope=scope, value=outside.value),
+            Metric(stage="dp", metric="delta", scope=scope, value=outside.delta),
+            Metric(stage="dp", metric="noise_multiplier", scope=scope, value=claim.multiplier),
+        ]
+    every = [claim.epsilons["outsider"] for claim in settled.claims.values()]
+    return [*found, Metric(stage="dp", metric="epsilon", scope="worst", value=worst(every))]
