@@ -28,7 +28,9 @@ def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]
     """Return what the closing lines say of a federation: who took part, and what each client's messages cost it."""
     training = done.training
     out = sorted({name for each in training.rounds for name in _excluded(each.closed)})
+    down = sorted({name for each in training.rounds for name in _weighted_down(each.closed)})
     left = f", {names(out)} left out for drift in some" if out else ""
+    left += f", {names(down)} weighted down for it" if down else ""
     over = sorted({name for each in training.rounds for name in each.spent})
     left += f", {names(over)} out of some, their budget spent" if over else ""
     learned = "" if _learned(done) else "; nothing was learned"
@@ -62,6 +64,7 @@ def rounds_of(done: Federated) -> list[FederatedRound]:
             asked=len(each.cohort),
             came=len(each.closed.came),
             excluded=_excluded(each.closed),
+            weighted_down=_weighted_down(each.closed),
             refused=list(each.closed.refused),
             spent=list(each.spent),
             clip=each.clip,
@@ -76,6 +79,15 @@ def rounds_of(done: Federated) -> list[FederatedRound]:
 def _excluded(closed: Closed) -> list[str]:
     checked = closed.checked
     return [] if checked is None else [name for name, out in zip(checked.clients, checked.excluded, strict=True) if out]
+
+
+def _weighted_down(closed: Closed) -> list[str]:
+    checked = closed.checked
+    return (
+        []
+        if checked is None
+        else [name for name, factor in zip(checked.clients, checked.factors, strict=True) if 0 < factor < 1]
+    )
 
 
 def _flagged(closed: Closed) -> list[str]:

@@ -281,6 +281,7 @@ class FederatedRound(Contract):
     asked: Count = Field(description="clients whose turn it was")
     came: Count = Field(description="clients whose update was looked at")
     excluded: list[str] = Field(default=[], description="clients left out for drift")
+    weighted_down: list[str] = Field(default=[], description="clients given less weight for drift")
     refused: list[str] = Field(default=[], description="clients whose update was no finite vector")
     spent: list[str] = Field(default=[], description="clients whose budget allows no more")
     clip: float | None = Field(default=None, description="of updates")

@@ -9,6 +9,9 @@ from components.dp.clipping import Clipped
 from components.dp.mechanisms import grid_noise, grid_step
 from components.dp.noise import Noise
 
+NORMS = (1e-12, 1e12)
+"""Beyond, updates that always are on one side of the clip would take it out of the range of floating point."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -66,7 +69,9 @@ def following(norm: float, total: float, divisor: int, quantile: float, rate: fl
     Returns
     -------
     float
-        ``norm * exp(-rate * (share - quantile))``; the share is cut to [0, 1], which tells nothing more.
+        ``norm * exp(-rate * (share - quantile))``; the share is cut to [0, 1], which tells nothing more, and what is
+        returned to `NORMS`.
     """
     share = min(max(total / divisor + 0.5, 0.0), 1.0)
-    return norm * exp(-rate * (share - quantile))
+    least, most = NORMS
+    return min(max(norm * exp(-rate * (share - quantile)), least), most)

@@ -24,7 +24,7 @@ class Adaptive(Contract):
     name: Literal["adaptive"] = "adaptive"
     norm: float = Field(default=1.0, gt=0, description="clip of the first round")
     quantile: float = Field(default=0.5, ge=0, le=1, description="share of updates that are to be within the clip")
-    rate: float = Field(default=0.2, gt=0, description="step of the clip's logarithm a round")
+    rate: float = Field(default=0.2, gt=0, le=1, description="step of the clip's logarithm a round")
     vote_noise: float = Field(
         default=3.0,
         gt=0,

@@ -143,7 +143,8 @@ class Training:
             return "every client's budget is spent"
         if able < self.server.fewest:
             return f"fewer than the {self.server.fewest} clients whose shares make up the noise have budget left"
-        return f"nothing improved for {self._patience} rounds" if self._stands_still() else ""
+        running = "a round" if self._patience == 1 else f"{self._patience} rounds"
+        return f"nothing improved for {running}" if self._stands_still() else ""
 
     def _may(self, client: Client) -> bool:
         return client.guard.may_contribute(self.schedule.steps(len(client)))

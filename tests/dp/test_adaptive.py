@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.dp.adaptive import following, summed_votes, votes
+from components.dp.adaptive import NORMS, following, summed_votes, votes
 from components.dp.clipping import clip
 from components.dp.noise import Noise
 
@@ -38,3 +38,10 @@ def test_a_share_beyond_its_range_moves_the_clip_no_further():
     assert following(1.0, 1e9, 10, 0.5, 0.2) == pytest.approx(np.exp(-0.1))
     assert following(1.0, -1e9, 10, 0.5, 0.2) == pytest.approx(np.exp(0.1))
     assert following(1.0, 0.0, 10, 0.5, 0.2) == pytest.approx(1.0)
+
+
+def test_a_clip_that_is_always_too_large_or_too_small_stays_a_number():
+    small = large = 1.0
+    for _ in range(2000):
+        small, large = following(small, 5.0, 10, 0.0, 1.0), following(large, -5.0, 10, 1.0, 1.0)
+    assert (small, large) == NORMS
