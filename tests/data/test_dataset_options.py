@@ -20,13 +20,21 @@ from schemas.table import validate
 OPTIONS = Path(__file__).parents[2] / "conf" / "dataset"
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 ADULT = DATA / "adult.csv"
-OF_USERS = {"adult": ADULT, "adult_six": ADULT, "lendingclub": DATA / "lendingclub_2018q1_openintro_10k.csv"}
+OF_USERS = {
+    "adult": ADULT,
+    "adult_six": ADULT,
+    "cancer_file": DATA / "global_cancer_patients_2015_2024.csv",
+    "lendingclub": DATA / "lendingclub_2018q1_openintro_10k.csv",
+}
 """Options whose table is the user's own file."""
-NAMES = sorted(path.stem for path in OPTIONS.glob("*.yaml"))
+NAMES = sorted(path.stem for path in OPTIONS.glob("*.yaml") if not path.name.startswith("_"))
 
 
 def written(name: str) -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load((OPTIONS / f"{name}.yaml").read_text(encoding="utf-8"))
+    for part in content.pop("defaults", []):
+        if part != "_self_":
+            content = written(part) | content
     if name in OF_USERS:
         content["source"]["path"] = str(OF_USERS[name])
     if name == "adult_six":
@@ -48,7 +56,7 @@ def reading_of(name: str) -> Reading:
 
 
 def test_the_options_are_those_promised() -> None:
-    assert NAMES == ["adult", "adult_six", "cancer", "diabetes", "hospitals", "lendingclub"]
+    assert NAMES == ["adult", "adult_six", "cancer", "cancer_file", "diabetes", "hospitals", "lendingclub"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,7 +120,7 @@ def test_adult_six_is_the_benchmark_of_anonymisation() -> None:
 
 
 def test_synthetic_tables_are_called_so() -> None:
-    for name in ("hospitals", "cancer"):
+    for name in ("hospitals", "cancer", "cancer_file"):
         schema, _ = loaded(name)
         assert schema.synthetic
         assert "Synthetic" in schema.description

@@ -28,7 +28,7 @@ SIZES = {str(rows): rows for rows in (200, 350, 700, 1200, 2000, 3500, 5000, 800
 
 
 def test_ten_sites_of_different_rates_are_calibrated_to_one_epsilon():
-    found = planned(Record(target_epsilon=3.0), SIZES, TRAINING)
+    found = planned(Record(target_epsilon=3.0, personalise=None), SIZES, TRAINING)
     for client, each in found.items():
         assert each.epsilon.value <= 3
         assert each.epsilon.value == pytest.approx(3.0, abs=1e-3)
@@ -107,7 +107,13 @@ def test_a_smaller_public_weight_is_better_protected():
     assert calibrated["B"].epsilon.value < calibrated["A"].epsilon.value == pytest.approx(3.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("how", [Record(multiplier=1.0, target_epsilon=None, budget=1.0), Record(target_epsilon=1.0)])
+@pytest.mark.parametrize(
+    "how",
+    [
+        Record(multiplier=1.0, target_epsilon=None, budget=1.0, personalise=None),
+        Record(target_epsilon=1.0, personalise=None),
+    ],
+)
 def test_the_plan_is_what_the_accounts_come_to(how: Record):
     found = planned(how, {"A": 1000}, TRAINING)["A"]
     account = Accountant("A", how.delta, how.budget)
@@ -120,7 +126,7 @@ def test_the_plan_is_what_the_accounts_come_to(how: Record):
 
 
 def test_a_budget_spent_in_the_first_round_leaves_none():
-    found = planned(Record(multiplier=0.5, target_epsilon=None, budget=0.01), {"A": 1000}, TRAINING)["A"]
+    found = planned(Record(multiplier=0.5, target_epsilon=None, budget=0.01, personalise=None), {"A": 1000}, TRAINING)["A"]
     assert (found.rounds, found.epsilon.value) == (0, 0)
 
 
@@ -131,7 +137,7 @@ def test_paper_mode_has_no_finite_epsilon():
     assert {each.epsilon.value for each in found.values()} == {math.inf}
 
 
-@pytest.mark.parametrize("privacy", [Record(), Record(personalise=ByMax()), Global()])
+@pytest.mark.parametrize("privacy", [Record(personalise=None), Record(), Global()])
 def test_without_rows_or_rounds_nothing_is_spent(privacy: Record | Global):
     risks = {"A": 0.1}
     assert planned(privacy, {"A": 100}, Training(0, 64, 1), risks)["A"].epsilon.value == 0

@@ -83,6 +83,9 @@ def test_a_score_over_a_threshold_of_nothing_is_drawn() -> None:
 
 
 def test_nothing_is_drawn_on_a_display_and_the_module_starts_light() -> None:
-    code = "import sys, components.federation.drift.picture; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert "matplotlib.pyplot" not in sys.modules
+    code = (
+        "import sys; from components.federation.drift.picture import picture; assert 'matplotlib' not in sys.modules\n"
+        "import pandas as pd; picture(pd.read_json(sys.stdin, orient='records'))\n"
+        "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], input=table(checks(3, 2)).to_json(orient="records"), text=True, check=True)

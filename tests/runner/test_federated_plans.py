@@ -121,7 +121,7 @@ def test_the_default_run_is_the_experiment_of_the_hospitals() -> None:
     assert compose_run([]).resolved == compose_run(["experiment=hospitals"]).resolved
 
 
-@pytest.mark.parametrize("typed", [("model=forest",), ("dataset=hospitals",), ("dp=none",), ("federation=none",)])
+@pytest.mark.parametrize("typed", [("model=forest",), ("dataset=hospitals",), ("federation=none",)])
 def test_choosing_an_option_gives_the_default_run_up_as_a_whole(typed: tuple[str, ...]) -> None:
     assert names_of(*typed) == {"federation": "none", "dp": "none", "model": "forest", "anonymization": "guided"}
 
