@@ -42,6 +42,8 @@ def plain(value: object) -> Any:
     ValueError
         When two keys of a mapping become the same text.
     """
+    if type(value) is str and value.isascii():  # most of all there is, looked at first for speed
+        return value
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Enum):

@@ -3,6 +3,8 @@
 import os
 import platform
 import subprocess
+import sys
+from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
@@ -66,7 +68,7 @@ def _git(root: Path, *arguments: str) -> bytes:
 
 def environment_facts() -> dict[str, Any]:
     """Return field 6 of the record. The machine's name and its user are left out on purpose."""
-    installed = _installed()
+    installed = dict(_installed(tuple(sys.path)))
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -81,7 +83,8 @@ def environment_facts() -> dict[str, Any]:
     }
 
 
-def _installed() -> dict[str, str]:
+@lru_cache(maxsize=1)  # the jobs of a sweep have one environment
+def _installed(_path: tuple[str, ...]) -> dict[str, str]:
     """Return name and version of each distribution; of two of one name, the one that Python would import."""
     found: dict[str, str] = {}
     for candidate in distributions():

@@ -42,33 +42,50 @@ class ConfigFile:
     sha256: str
 
 
-class _Repository(ConfigRepository):
-    """Hydra's files, parsed once for as long as they stay as they are: a sweep composes them over and over."""
+class _Lending(ConfigRepository):
+    """Hydra's files, parsed once for as long as they stay as they are; whoever is lent one leaves it as it is."""
 
     parsed: ClassVar[dict[tuple[str, int, int], ConfigResult]] = {}
 
     def load_config(self, config_path: str) -> ConfigResult | None:
-        """Return a file's content, for the caller to change at will."""
-        file = file_of(self.get_sources(), config_path)
-        if file is None:
+        """Return a file's content."""
+        source = source_of(self.get_sources(), config_path)
+        if source is None or source.scheme() not in {"file", "pkg"}:
             return super().load_config(config_path)
-        state = file.stat()
-        key = (f"{config_path}\n{file}", state.st_mtime_ns, state.st_size)
+        key = (f"{config_path}\n{source.path}", 0, 0)  # what comes with a package stays as it is
+        if source.scheme() == "file":
+            state = _file_in(source, config_path).stat()
+            key = (key[0], state.st_mtime_ns, state.st_size)
         if key not in self.parsed:
             loaded = super().load_config(config_path)
             if loaded is None:
                 return None
             self.parsed[key] = loaded
-        return deepcopy(self.parsed[key])
+        return self.parsed[key]
+
+
+class _Giving(_Lending):
+    """The same files, each for the caller to change at will, as composing does."""
+
+    def load_config(self, config_path: str) -> ConfigResult | None:
+        """Return a copy of a file's content."""
+        return deepcopy(super().load_config(config_path))
+
+
+def source_of(sources: list[ConfigSource], config_path: str) -> ConfigSource | None:
+    """Return where a config path such as ``dataset/adult`` is found first; None when it is nowhere."""
+    return next((source for source in sources if source.is_config(config_path)), None)
 
 
 def file_of(sources: list[ConfigSource], config_path: str) -> Path | None:
     """Return the file behind a config path such as ``dataset/adult``; None when it is no file."""
+    source = source_of(sources, config_path)
+    return None if source is None or source.scheme() != "file" else _file_in(source, config_path)
+
+
+def _file_in(source: ConfigSource, config_path: str) -> Path:
     name = config_path if config_path.endswith((".yaml", ".yml")) else f"{config_path}.yaml"
-    for source in sources:
-        if source.is_config(config_path):
-            return Path(source.path) / name if source.scheme() == "file" else None
-    return None
+    return Path(source.path) / name
 
 
 @dataclass(frozen=True)
@@ -79,6 +96,8 @@ class Options:
     ----------
     loader : ConfigLoaderImpl
         Hydra's loader over ``conf`` and the user's folder.
+    reader : ConfigLoaderImpl
+        The same, for what takes part only: content that is composed has to be the loader's.
     repository : CachingConfigRepository
         The same files, to be asked what exists.
     config_dir : Path or None
@@ -88,6 +107,7 @@ class Options:
     """
 
     loader: ConfigLoaderImpl
+    reader: ConfigLoaderImpl
     repository: CachingConfigRepository
     config_dir: Path | None
     primary: str
@@ -102,7 +122,7 @@ class Options:
         """Return the files that composing takes, in order, with the choices made."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return self.loader.compute_defaults_list(self.primary, overrides, RunMode.RUN)
+            return self.reader.compute_defaults_list(self.primary, overrides, RunMode.RUN)
 
     @cached_property
     def standard(self) -> dict[str, str]:
@@ -211,14 +231,14 @@ def find_options(config_dir: str | Path | None = None, primary: str | None = Non
             )
         # After ours and before the schemas: what comes first wins.
         path.prepend("command-line", f"file://{folder.absolute()}", SearchPathQuery(provider="schema"))
-    loader = ConfigLoaderImpl(path)
-    loader.repository = _Repository(path)
+    loader, reader = ConfigLoaderImpl(path), ConfigLoaderImpl(path)
+    loader.repository, reader.repository = _Giving(path), _Lending(path)
     primary = primary or PRIMARY
     extra = [searchpath] if searchpath else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        _, repository = loader._parse_overrides_and_create_caching_repo(None, extra)  # noqa: SLF001
-    options = Options(loader, repository, folder, primary)
+        _, repository = reader._parse_overrides_and_create_caching_repo(None, extra)  # noqa: SLF001
+    options = Options(loader, reader, repository, folder, primary)
     if not repository.config_exists(primary):
         raise ConfigurationError(
             Fault(

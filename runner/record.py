@@ -176,36 +176,73 @@ def _short(filename: str) -> str:
 
 
 def seal(sections: Mapping[str, Any], mask: Callable[[str], str] = str) -> bytes:
-    """Build the record: mask secrets, add the digests of configuration and record, validate.
+    """Build one record (see `Sealer`)."""
+    return Sealer(mask)(sections)
+
+
+class Sealer:
+    """Builds the record of a run, as often as it grows: what stays the same object is put into bytes once.
 
     Parameters
     ----------
-    sections : mapping
-        Fields of `schemas.record.Record` without the version and the digests.
     mask : callable, optional
         Hides secrets in a text.
-
-    Returns
-    -------
-    bytes
-        The content of record.json, in canonical form.
-
-    Raises
-    ------
-    pydantic.ValidationError
-        When a section is not what the schema says: a mistake in the code.
     """
-    record = canonical.plain({"schema_version": SCHEMA_VERSION, **sections})
-    for section in WITH_SECRETS:
-        if section in record:
-            record[section] = canonical.map_text(record[section], _sparing_digests(mask))
-    record["configuration"]["sha256"] = canonical.digest(record["configuration"]["resolved"])
-    record[SEAL] = UNSEALED
-    complete = canonical.plain(Record.model_validate(record))  # fields left out stand in the file, too
-    del complete[SEAL]
-    parts = {name: rfc8785.dumps(section) for name, section in complete.items()}  # each once: records are written often
-    digest = sha256(canonical.joined(parts)).hexdigest()
-    return canonical.joined(parts | {SEAL: rfc8785.dumps(digest)})
+
+    def __init__(self, mask: Callable[[str], str] = str) -> None:
+        self._mask = _sparing_digests(mask)
+        self._bare: dict[str, tuple[Any, Any]] = {}
+        self._bytes: dict[str, tuple[Any, bytes]] = {}
+
+    def __call__(self, sections: Mapping[str, Any]) -> bytes:
+        """Mask secrets, add the digests of configuration and record, validate.
+
+        Parameters
+        ----------
+        sections : mapping
+            Fields of `schemas.record.Record` without the version and the digests. One that is given again has to be
+            what it was.
+
+        Returns
+        -------
+        bytes
+            The content of record.json, in canonical form.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            When a section is not what the schema says: a mistake in the code.
+        """
+        record = {name: self._prepared(name, section) for name, section in sections.items()}
+        record |= {"schema_version": SCHEMA_VERSION, SEAL: UNSEALED}
+        valid = Record.model_validate(record)
+        parts = {  # fields left out stand in the file, too
+            name: self._dumped(name, record.get(name), getattr(valid, name))
+            for name in Record.model_fields
+            if name != SEAL
+        }
+        digest = sha256(canonical.joined(parts)).hexdigest()
+        return canonical.joined(parts | {SEAL: rfc8785.dumps(digest)})
+
+    def _prepared(self, name: str, section: Any) -> Any:
+        """Return a section as plain values without secrets."""
+        given, bare = self._bare.get(name, (None, None))
+        if section is None or given is not section:
+            bare = canonical.plain(section)
+            if name in WITH_SECRETS:
+                bare = canonical.map_text(bare, self._mask)
+            if name == "configuration":
+                bare["sha256"] = canonical.digest(bare["resolved"])
+            self._bare[name] = (section, bare)
+        return bare
+
+    def _dumped(self, name: str, bare: Any, field: Any) -> bytes:
+        """Return a field of the checked record in canonical form; `bare` is what it was made of."""
+        known, content = self._bytes.get(name, (None, b""))
+        if bare is None or known is not bare:
+            content = canonical.dumps(field)
+            self._bytes[name] = (bare, content)
+        return content
 
 
 def _sparing_digests(mask: Callable[[str], str]) -> Callable[[str], str]:

@@ -28,7 +28,7 @@ from runner.events import EventLog, utc_now
 from runner.folder import NO_SPACE, Workspace, disk_fault, write_whole
 from runner.interrupts import Interrupts, interruptible
 from runner.metrics import in_order, metrics_csv
-from runner.record import RECORD, describe, seal
+from runner.record import RECORD, Sealer, describe
 from schemas.faults import ConfigurationError
 from schemas.record import Release
 from schemas.tables import Metric
@@ -75,7 +75,7 @@ class Run:
         self.id = work.run_id
         self.closed = False
         self._work = work
-        self._mask = mask
+        self._seal = Sealer(mask)
         self._interrupts = interrupts
         self._outputs: dict[str, dict[str, Any]] = {}
         self._passing: set[str] = set()
@@ -97,7 +97,7 @@ class Run:
     def begin(self) -> None:
         """Write the first record, with the status running, and the first event."""
         with self._interrupts.deferred():
-            write_whole(self._work.path / RECORD, seal(self._sections, self._mask))
+            write_whole(self._work.path / RECORD, self._seal(self._sections))
             self._events.write("run started", run_id=self.id)
 
     @contextmanager
@@ -152,7 +152,7 @@ class Run:
             When the record would not be what its schema says; it then stays as it was.
         """
         candidate = {**self._sections, **{name: self._joined(name, value) for name, value in sections.items()}}
-        content = seal(candidate, self._mask)
+        content = self._seal(candidate)
         with self._interrupts.deferred():
             write_whole(self._work.path / RECORD, content)
             self._sections = candidate
@@ -211,7 +211,7 @@ class Run:
             "ended": utc_now(),
             "outputs": [self._listed(name, facts) for name, facts in sorted(self._outputs.items())],
         }
-        write_whole(self._work.path / RECORD, seal(final, self._mask))
+        write_whole(self._work.path / RECORD, self._seal(final))
         self._work.publish()
         self.closed = True
 

@@ -1,4 +1,7 @@
-"""What clients train together, by the configured model, and the model that comes of it."""
+"""What clients train together, by the configured model, and the model that comes of it.
+
+torch is imported where a network or a model is made of it: every run looks in here, and few train together.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +17,11 @@ from components.data.table import Table
 from components.federation.declarations import Local
 from components.federation.layout import Weights
 from components.federation.training import Dense, Looped, Stacked
-from components.federation.training.modules import ModuleNetwork, put_into
 from components.federation.work import Engine
 from components.models.declarations import Linear, Logistic, Mlp, TorchModule
 from components.models.encoded_model import EncodedModel
 from components.models.saved import Fitted
 from components.models.target import Scale, Target
-from components.models.torch_engine import Network as Trained
-from components.models.torch_engine import TorchEngine
-from components.models.torch_modules import READY, registered
 from components.randomness import derived_seed
 from schemas.dataset import Column, DatasetSchema
 from schemas.declaration import Declaration
@@ -30,6 +29,7 @@ from schemas.faults import ConfigurationError, Fault
 
 if TYPE_CHECKING:
     from components.federation.training.losses import Loss
+    from components.federation.training.modules import ModuleNetwork
     from components.models.outputs import Outputs
 
 FEDERATED = (Linear, Logistic, Mlp, TorchModule)
@@ -90,7 +90,7 @@ def _refuse_open_ended(column: Column) -> None:
         )
 
 
-def network_of(params: Declaration, space: Space) -> Dense | ModuleNetwork:
+def network_of(params: Declaration, space: Space) -> "Dense | ModuleNetwork":
     """Return the network that a model declares; `params` is one of `FEDERATED`."""
     inputs, classes = len(space.encoder.names), len(space.target.classes)
     loss: Loss = "cross_entropy" if classes else "squared"
@@ -99,6 +99,10 @@ def network_of(params: Declaration, space: Space) -> Dense | ModuleNetwork:
             return Dense(inputs, (), classes or 1, loss=loss)
         case Mlp(dropout=0.0):
             return Dense(inputs, tuple(params.hidden), classes or 1, params.activation, loss)
+    from components.federation.training.modules import ModuleNetwork
+    from components.models.torch_modules import READY, registered
+
+    match params:
         case Mlp():
             made = registered(READY, params.model_dump(include={"hidden", "activation", "dropout"}))
             return ModuleNetwork(made, inputs, classes or 1, loss)
@@ -107,13 +111,13 @@ def network_of(params: Declaration, space: Space) -> Dense | ModuleNetwork:
     raise TypeError(f"the weights of {params.name} can't be averaged")
 
 
-def engine_of(network: Dense | ModuleNetwork, backend: str, chunk: int) -> Engine:
+def engine_of(network: "Dense | ModuleNetwork", backend: str, chunk: int) -> Engine:
     """Return the engine that a network can be trained by: stacked where it is dense."""
     return Stacked(chunk, "torch" if backend == "torch" else "numpy") if isinstance(network, Dense) else Looped()
 
 
 def model_of(  # noqa: PLR0913  # what a description of a model is made of
-    network: Dense | ModuleNetwork,
+    network: "Dense | ModuleNetwork",
     weights: Weights,
     space: Space,
     params: Declaration,
@@ -140,6 +144,11 @@ def model_of(  # noqa: PLR0913  # what a description of a model is made of
     generalised : sequence of str
         Columns that it knows as a release has them.
     """
+    from components.federation.training.modules import put_into
+    from components.models.torch_engine import Network as Trained
+    from components.models.torch_engine import TorchEngine
+    from components.models.torch_modules import READY, registered
+
     module = network.module()
     put_into(module, network.layout, weights)
     training = local.model_dump(include={"epochs", "batch_size", "optimizer", "learning_rate", "weight_decay"})

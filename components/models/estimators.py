@@ -2,13 +2,16 @@
 
 import inspect
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
+from importlib import import_module
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 from warnings import catch_warnings
 
-from sklearn.base import BaseEstimator
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import _param_validation as validation
 from sklearn.utils import get_tags
 from sklearn.utils.discovery import all_estimators
@@ -19,6 +22,9 @@ from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, Fault
 
 KINDS: dict[Task, str] = {"classification": "classifier", "regression": "regressor"}
+
+FIRST = ("linear_model", "ensemble", "tree")
+"""Where most estimators that are asked for are; the other packages of scikit-learn follow."""
 
 PLAIN_WORDS = {
     "boolean": "true or false",
@@ -32,8 +38,23 @@ ClassifierOrRegressor = SklearnDeclaration | AnySklearn
 
 @cache
 def available(task: Task) -> dict[str, type[BaseEstimator]]:
-    """Return scikit-learn's classifiers or regressors by class name."""
+    """Return scikit-learn's classifiers or regressors by class name.
+
+    This takes seconds: it imports all of scikit-learn, and torch with it. `named` finds one.
+    """
     return dict(all_estimators(type_filter=KINDS[task]))
+
+
+@cache
+def named(name: str, task: Task) -> type[BaseEstimator] | None:
+    """Return one of `available`, or None where there is none of this name."""
+    mixin = ClassifierMixin if task == "classification" else RegressorMixin
+    for package in dict.fromkeys((*FIRST, *sklearn.__all__)):
+        with suppress(ImportError):
+            found = getattr(import_module(f"sklearn.{package}"), name, None)
+            if isinstance(found, type) and issubclass(found, BaseEstimator) and issubclass(found, mixin):
+                return None if inspect.isabstract(found) else found
+    return available(task).get(name)
 
 
 def make(params: ClassifierOrRegressor, schema: DatasetSchema, random_state: int) -> BaseEstimator:
@@ -48,7 +69,7 @@ def make(params: ClassifierOrRegressor, schema: DatasetSchema, random_state: int
     if wrong or schema.task is None:
         raise ConfigurationError(wrong)
     name, given, _ = _asked(params, schema.task)
-    chosen = available(schema.task)[name]
+    chosen = cast("type[BaseEstimator]", named(name, schema.task))  # else check would have told
     seedless = "random_state" not in _parameters(chosen) or given.get("random_state") is not None
     return _made(chosen, given if seedless else given | {"random_state": random_state})
 
@@ -71,7 +92,7 @@ def check(params: ClassifierOrRegressor, schema: DatasetSchema) -> list[Fault]:
     if wrong or schema.task is None:
         return wrong
     name, given, prefix = _asked(params, schema.task)
-    chosen = available(schema.task).get(name)
+    chosen = named(name, schema.task)
     if chosen is None:
         return [_absent(name, params, schema.task)]
     wrong = _parameter_faults(chosen, given, prefix)
@@ -99,7 +120,7 @@ def _absent(name: str, params: ClassifierOrRegressor, task: Task) -> Fault:
         return Fault("model", f"{params.name} is not for {task}", f"it is for {', '.join(params.estimators)}")
     other: Task = "regression" if task == "classification" else "classification"
     known = available(task)
-    if name in available(other):
+    if named(name, other):
         twin = name.removesuffix("Classifier").removesuffix("Regressor") + KINDS[task].capitalize()
         remedy = f"use {twin}" if twin in known else f"choose a {KINDS[task]}"
         return Fault("model.estimator", f"{name} is a {KINDS[other]}", f"the dataset's task is {task}", remedy)

@@ -126,7 +126,9 @@ def test_the_plan_is_what_the_accounts_come_to(how: Record):
 
 
 def test_a_budget_spent_in_the_first_round_leaves_none():
-    found = planned(Record(multiplier=0.5, target_epsilon=None, budget=0.01, personalise=None), {"A": 1000}, TRAINING)["A"]
+    found = planned(Record(multiplier=0.5, target_epsilon=None, budget=0.01, personalise=None), {"A": 1000}, TRAINING)[
+        "A"
+    ]
     assert (found.rounds, found.epsilon.value) == (0, 0)
 
 

@@ -88,4 +88,6 @@ def test_nothing_is_drawn_on_a_display_and_the_module_starts_light() -> None:
         "import pandas as pd; picture(pd.read_json(sys.stdin, orient='records'))\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], input=table(checks(3, 2)).to_json(orient="records"), text=True, check=True)
+    subprocess.run(
+        [sys.executable, "-c", code], input=table(checks(3, 2)).to_json(orient="records"), text=True, check=True
+    )

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from components.models import build, check
-from components.models.declarations import AnySklearn, Boosting, Forest, Linear, Logistic, Tree
+from components.models.declarations import AnySklearn, Boosting, Forest, Linear, Logistic, Task, Tree
+from components.models.estimators import available, named
 from schemas.dataset import DatasetSchema
 from schemas.declaration import Declaration
 from schemas.faults import ConfigurationError
@@ -144,3 +145,12 @@ def test_faults_stop_the_building(ill: DatasetSchema) -> None:
 
 def test_a_third_partys_declaration_is_not_looked_into(ill: DatasetSchema) -> None:
     assert check(Declaration(name="theirs"), ill) == []
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_an_estimator_is_found_by_name_exactly_where_scikit_learn_lists_it(task: Task) -> None:
+    listed = available(task)
+    others = available("regression" if task == "classification" else "classification")
+    assert {name: named(name, task) for name in listed} == listed
+    for other in ("StandardScaler", "ClassifierMixin", "BaseEstimator", "clone", "_x", *others):
+        assert named(other, task) is listed.get(other), other

@@ -63,7 +63,7 @@ def leaf_places(attribute: Attribute, hierarchy: "Hierarchy", markers: Sequence[
     """
     if not len(hierarchy.leaves):
         return np.arange(attribute.size), -1
-    leaves = pd.Index(hierarchy.leaves, dtype=object)
+    leaves = hierarchy.index
     keys = keys_of_values(attribute.domain()[0], hierarchy.column)
     places = np.asarray(leaves.get_indexer(pd.Index(keys, dtype=object)), dtype=np.int64)
     of_markers = leaves.get_indexer(pd.Index(marker_keys(markers, hierarchy.column), dtype=object))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from schemas.dataset import Column
 __all__ = ["Hierarchy", "Ladder", "TextArray", "climb", "published"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hierarchy:
     """The generalisation hierarchy of one column.
 
@@ -48,6 +49,11 @@ class Hierarchy:
     labels: tuple[TextArray, ...]
     digest: str
     warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def index(self) -> pd.Index:
+        """The leaves, to be looked up."""
+        return pd.Index(self.leaves, dtype=object)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ false, and text is trimmed and in Unicode NFC as the column's source reads it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from components.classes.coding import BoolArray, TextArray
 from components.data import text
 from components.data.text import Rules
-from schemas.dataset import Column, DatasetSchema
+from schemas.dataset import Column, DatasetSchema, DType
 
 _EXACT = 2.0**53
 """Whole numbers up to here have a float of their own."""
@@ -63,8 +64,14 @@ def marker_keys(markers: Sequence[str], column: Column, rules: Rules | None = No
     rules : Rules, optional
         How the column's cells are read; trimmed without them.
     """
-    read = keys_of_texts(list(markers), column, rules or Rules(trim=True, normalize=True)).texts
-    return np.array(list(dict.fromkeys([*markers, *read])), dtype=object)
+    told = _marker_keys(tuple(markers), column.dtype, column.format, rules or Rules(trim=True, normalize=True))
+    return np.array(told, dtype=object)
+
+
+@lru_cache(maxsize=256)  # every climb asks for them
+def _marker_keys(markers: tuple[str, ...], dtype: DType, layout: str | None, rules: Rules) -> tuple[str, ...]:
+    column = Column.model_construct(name="", dtype=dtype, format=layout)
+    return tuple(dict.fromkeys([*markers, *keys_of_texts(list(markers), column, rules).texts]))
 
 
 def keys_of_values(values: Any, column: Column) -> TextArray:

@@ -232,7 +232,7 @@ def _apart(rows: Rows, hierarchy: Hierarchy) -> Iterator[Fault]:
     column = hierarchy.column
     if column.dtype != "ordered" or column.values is None:
         return
-    inside = pd.Index(hierarchy.leaves, dtype=object).isin(column.values)
+    inside = hierarchy.index.isin(column.values)
     for number in range(1, len(hierarchy.groups)):
         groups = hierarchy.groups[number][inside]
         starts = groups[np.flatnonzero(np.diff(groups, prepend=-1))]
@@ -254,7 +254,7 @@ def _odd_values(rows: Rows, leaves: Keys, column: Column, markers: TextArray) ->
 
 def _odd_labels(rows: Rows, hierarchy: Hierarchy) -> Iterator[str]:
     """Find labels that look like others, or like values; those that are values are only counted, unless tellable."""
-    leaves = pd.Index(hierarchy.leaves, dtype=object)
+    leaves = hierarchy.index
 
     def tellable(*labels: str) -> bool:
         return all(not rows.file or label not in leaves or _tellable(hierarchy.column, label) for label in labels)

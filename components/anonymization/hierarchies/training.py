@@ -104,7 +104,7 @@ def _admitted(ladder: "Ladder") -> BoolArray:
     """Tell which leaves are values that the column's schema admits; one that stands for missing is none."""
     hierarchy = _hierarchy(ladder)
     column = hierarchy.column
-    leaves = pd.Index(hierarchy.leaves, dtype=object)
+    leaves = hierarchy.index
     present = np.array([label is not None for label in ladder.labels[0][: len(leaves)]], dtype=np.bool_)
     if column.dtype not in TEXT_LIKE:
         return present & keys_of_texts(hierarchy.leaves, column, Rules()).known

@@ -24,6 +24,7 @@ from components.anonymization.transform.seen_groups import Groups, groups_of, mi
 from components.classes.coding import BoolArray, encode, take
 from components.data.table import Table
 from schemas.dataset import NUMERIC, TEMPORAL, Column, DatasetSchema, released
+from schemas.faults import DataError
 
 Seen = Callable[[Table], Table]
 
@@ -100,9 +101,12 @@ def learned_from(seen: Seen, table: Table, columns: Sequence[Published], suppres
 
 def _see(views: Sequence[_View], table: Table) -> Table:
     shown = [view for view in views if view.column.name not in table.schema.targets]
-    check_coverage(table, {view.column.name: view.hierarchy for view in shown})
     schema = _declared(released(table.schema), shown)
-    cells = {view.column.name: _cells(view, table) for view in shown}
+    try:
+        cells = {view.column.name: _cells(view, table) for view in shown}
+    except DataError:
+        check_coverage(table, {view.column.name: view.hierarchy for view in shown})  # tells of all columns at once
+        raise
     kept = table.frame[[name for name in table.frame.columns if name in schema.names()]]
     return Table(with_cells(kept, cells), schema)
 
