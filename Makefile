@@ -13,7 +13,7 @@ run: $(READY)
 	$(BIN)/python -m runner
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check .

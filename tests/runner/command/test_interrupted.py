@@ -11,7 +11,7 @@ import pytest
 from pydantic import model_validator
 
 from runner import draft, joined, recording
-from runner.record import read_record
+from runner.record import Sealer, read_record
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, Fault
 
@@ -78,13 +78,15 @@ def test_while_a_section_is_checked(command: Do, pipeline: Any, monkeypatch: pyt
 @pytest.mark.parametrize("make", [swallows, breaks])
 def test_while_a_record_is_sealed(command: Do, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make: Do) -> None:
     """Between two stages as well: the next one doesn't begin, and the record says what came."""
-    honest, calls = recording.seal, []
+    calls = []
 
-    def seal(*arguments: Any) -> bytes:
-        calls.append(1)
-        return (make(honest) if len(calls) == 3 else honest)(*arguments)  # the first note of the first stage
+    class Sealing(Sealer):
+        def __call__(self, sections: Any) -> bytes:
+            calls.append(1)
+            honest = super().__call__
+            return (make(honest) if len(calls) == 3 else honest)(sections)  # the first note of the first stage
 
-    monkeypatch.setattr(recording, "seal", seal)
+    monkeypatch.setattr(recording, "Sealer", Sealing)
     ended = command("dataset=hospitals", "dataset.source.rows=60", "model=none", "anonymization=mondrian", toy=False)
     assert (ended.code, ended.errors[0]) == (130, "interrupted")
     (folder,) = (path.parent for path in (tmp_path / "outputs").glob("*/*/record.json"))
