@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import agreement, anonymisation, methods, points
+from bench import agreement, anonymisation, federated, methods, points
 from bench.product import ADULT
 
 needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="the Adult table is not here")
@@ -90,4 +90,10 @@ def test_minimised_inputs_of_adult_keep_what_was_promised_on_unseen_rows(tmp_pat
 @needs_loans
 def test_income_and_debts_of_loans_are_asked_for_in_ranges(tmp_path: Path) -> None:
     verdict = agreement.loans(tmp_path, "model.max_iter=15")
+    assert verdict.holds, verdict.figure
+
+
+def test_cancer_severity_is_learned_together_and_record_noise_costs_little(tmp_path: Path) -> None:
+    small = ("dataset.source.rows=6000", "comparison.seeds=2", "federation.local.batch_size=64")
+    verdict = federated.cancer(tmp_path, *small)
     assert verdict.holds, verdict.figure

@@ -1,6 +1,9 @@
 """What goes wrong in a federated run, or nearly does: an exit code and sentences, and no traceback."""
 
 import random
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -207,3 +210,35 @@ def test_a_run_keeps_its_last_round_as_long_as_it_lasts_and_goes_on_from_it_to_t
     completed(again)
     for name in ("model/weights.npz", "federation/rounds.csv", "federation/messages.csv", "ledger.csv"):
         assert whole.files[name] == again.files[name]
+
+
+def test_what_a_killed_run_leaves_is_enough_to_end_with_the_same_model(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = (*RAW, "federation.rounds=40", "seed=10")
+    command = [sys.executable, "-m", "runner", *_line("three", *long), "output.dir=killed"]
+    running = subprocess.Popen(command, cwd=site.folder, stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 60
+        while not (found := list(site.folder.glob("killed/*/.work-*/federation/checkpoint.npz"))):
+            assert running.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.002)
+    finally:
+        running.kill()
+        running.wait()
+    (left,) = found
+    content = left.read_bytes()
+    reached: list[int] = []
+
+    def going_on(*given: Any, **more: Any) -> stage.Federated:
+        done = stage.federate(*given, **{**more, "checkpoint": content, "after_round": lambda _: reached.append(1)})
+        assert len(done.training.rounds) == 40
+        return done
+
+    whole = site.run("three", *long)
+    monkeypatch.setattr(federating, "federate", going_on)
+    again = site.run("three", *long, "show_values=false")
+    completed(again)
+    assert 0 < len(reached) < 40
+    assert whole.files["model/weights.npz"] == again.files["model/weights.npz"]
