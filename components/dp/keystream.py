@@ -2,9 +2,9 @@
 
 A key of the operating system's entropy drives AES-256 in counter mode; its keystream is read as whole numbers of 64
 bits. Normal numbers come from pairs of them by Box and Muller (Ann. Math. Statist. 29(2), 1958), whose radius has all
-64 bits, so that tails reach 9.4 standard deviations: what lies beyond has a probability of 5e-21 a number, and is
-missing. A privacy claim takes numbers to be normal, and this is what is left out of it; times at which numbers are made
-are not hidden either.
+64 bits (63 in single precision), so that tails reach 9.4 (9.3) standard deviations: what lies beyond has a probability
+of 5e-21 (1e-20) a number, and is missing. A privacy claim takes numbers to be normal, and this is what is left out of
+it; times at which numbers are made are not hidden either.
 """
 
 import os
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 _BLOCK = 16_384
-"""Numbers that are made at once: their working arrays stay in the cache."""
+"""Numbers of double precision that are made at once: their working arrays stay in the cache."""
 
 _UNIT = 2.0**-64
 
@@ -83,19 +83,16 @@ class Keystream:
         ----------
         count : int
         dtype : type, optional
-            float32 takes a third less time; radius and tails are the same, and numbers have 24 bits.
+            float32 takes less than half the time; tails reach 9.3 standard deviations, and numbers have 24 bits.
 
         Returns
         -------
         ndarray of `dtype`, shape (count,)
         """
         found: npt.NDArray[Any] = np.empty(count + count % 2, dtype=dtype)
-        for start in range(0, found.size, _BLOCK):
-            part = found[start : start + _BLOCK]
-            if dtype is np.float64:
-                _pairs(self, part)
-            else:
-                _pairs32(self, part)
+        fill, block = (_pairs, _BLOCK) if dtype is np.float64 else (_pairs32, 2 * _BLOCK)
+        for start in range(0, found.size, block):
+            fill(self, found[start : start + block])
         return found[:count]
 
 
@@ -130,10 +127,19 @@ def _pairs(source: Keystream, out: npt.NDArray[np.float64]) -> None:
 
 
 def _pairs32(source: Keystream, out: npt.NDArray[np.float32]) -> None:
+    """Fill `out` with normal numbers of single precision; radii have 63 bits, which NumPy turns into floats faster."""
     half = out.size // 2
     words = source.words(half + (half + 1) // 2)
-    radius = _radii(words[:half]).astype(np.float32)
-    angle = (words[half:].view(np.uint32)[:half] >> np.uint32(8)).astype(np.float32)
+    share = (words[:half] >> np.uint64(1)).view(np.int64).astype(np.float64)
+    share += 1.0
+    share *= 2 * _UNIT
+    radius = np.log(share, out=share).astype(np.float32)
+    radius *= np.float32(-2.0)
+    np.sqrt(radius, out=radius)
+    angle = (words[half:].view(np.uint32)[:half] >> np.uint32(8)).view(np.int32).astype(np.float32)
     angle *= np.float32(2 * np.pi * 2.0**-24)
-    np.multiply(np.cos(angle), radius, out=out[:half])
-    np.multiply(np.sin(angle), radius, out=out[half:])
+    cosines, sines = out[:half], out[half:]
+    np.cos(angle, out=cosines)
+    np.sin(angle, out=sines)
+    cosines *= radius
+    sines *= radius

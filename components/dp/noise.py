@@ -40,7 +40,7 @@ class Noise:
     @overload
     def normal(self, shape: tuple[int, ...], dtype: type[np.float32]) -> npt.NDArray[np.float32]: ...
     def normal(self, shape: tuple[int, ...], dtype: type[Any] = np.float64) -> npt.NDArray[Any]:
-        """Return standard normal numbers, float64 or (in a third less time) float32."""
+        """Return standard normal numbers, float64 or (in less than half the time) float32."""
         return self.source.normal(prod(shape), dtype).reshape(shape)
 
     def uniform(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
