@@ -132,8 +132,7 @@ def _sampled_multiplier(target: float, delta_: float, pattern: tuple[Releases, .
     spare = _EXCESS * sampled.COARSE * max(1.0, target / sampled.LARGE)
 
     def near(power: float) -> float:
-        mu = sampled.in_the_limit(*_scaled(pattern, exp(power)))
-        return log(max(gaussian.epsilon(mu, delta_), 1e-12) / target)
+        return log(max(sampled.near(*_scaled(pattern, exp(power)), delta_), 1e-12) / target)
 
     def coarse(power: float) -> float:
         found = sampled.epsilon(*_scaled(pattern, exp(power)), delta_, sampled.COARSE) - spare

@@ -10,6 +10,8 @@ from functools import lru_cache
 from math import expm1, inf, isinf, log, sqrt
 from typing import Any
 
+from scipy.stats import binom
+
 from components.dp import gaussian
 from components.dp.releases import Releases
 
@@ -96,7 +98,7 @@ def in_full(mu: float, sampled: tuple[Releases, ...]) -> float:
 
 
 def in_the_limit(mu: float, sampled: tuple[Releases, ...]) -> float:
-    """Return the ``mu`` that many small steps come to: no bound, but near.
+    """Return the ``mu`` that many small steps come to: no bound, but near; far above where noise is small.
 
     ``mu^2 = sum T q^2 (e^(1/z^2) - 1)`` (Bu et al., arXiv 1911.11607, theorem 5).
     """
@@ -105,19 +107,43 @@ def in_the_limit(mu: float, sampled: tuple[Releases, ...]) -> float:
     return min(sqrt(mu * mu + sum(steps)), in_full(mu, sampled))
 
 
-def interval_for(mu: float, sampled: tuple[Releases, ...], delta: float, accuracy: float) -> float:
+def when_drawn(mu: float, sampled: tuple[Releases, ...], delta: float) -> float:
+    """Return ``mu`` as if all knew which batches held the record: a bound, but for a probability of `delta`.
+
+    A record is in as many of T batches as a binomial number says. With a probability of at least ``1 - delta`` it is in
+    no more than its quantile, and given which ones, they are releases in full.
+    """
+    share = delta / len(sampled)
+    hits = (float(binom.isf(share, each.times, each.rate)) for each in sampled)
+    return sqrt(
+        mu * mu + sum(count * (each.units / each.multiplier) ** 2 for count, each in zip(hits, sampled, strict=True))
+    )
+
+
+def bound(mu: float, sampled: tuple[Releases, ...], delta: float) -> float:
+    """Return an epsilon that holds, in closed form and without the help of secret batches."""
+    drawn = gaussian.epsilon(when_drawn(mu, sampled, delta / 2), delta / 2)
+    return min(gaussian.epsilon(in_full(mu, sampled), delta), drawn)
+
+
+def near(mu: float, sampled: tuple[Releases, ...], delta: float) -> float:
+    """Return about what epsilon comes to, which decides how it is computed; low for few steps of tiny batches."""
+    return min(gaussian.epsilon(in_the_limit(mu, sampled), delta), bound(mu, sampled, delta))
+
+
+def interval_for(mu: float, sampled: tuple[Releases, ...], delta: float, epsilon_: float, accuracy: float) -> float:
     """Return the distance of neighbouring losses with which a figure lies about `accuracy` above the true epsilon.
 
-    A loss that falls a share u of the way between two points of the grid is spread over both: its variance grows by
-    ``u (1 - u) d^2``, on average ``d^2 / 6``. In the limit of many steps losses are normal with variance ``mu^2`` and
-    mean ``mu^2 / 2``, so that epsilon is ``mu^2 / 2 + mu x`` at a fixed quantile x; its derivative by the variance is
-    ``1/4 + eps / (2 mu^2)``.
+    `epsilon_` is what it is expected to be. A loss that falls a share u of the way between two points of the grid is
+    spread over both: its variance grows by ``u (1 - u) d^2``, on average ``d^2 / 6``. In the limit of many steps losses
+    are normal with variance ``mu^2`` and mean ``mu^2 / 2``, so that epsilon is ``mu^2 / 2 + mu x`` at a fixed quantile
+    x; its derivative by the variance is ``1/4 + eps / (2 mu^2)``.
     """
-    limit = in_the_limit(mu, sampled)
-    near = gaussian.epsilon(limit, delta)
+    limit = min(in_the_limit(mu, sampled), gaussian.mu_for(max(epsilon_, 1e-9), delta))
     steps = sum(each.times for each in sampled) + (mu > 0)
-    derivative = 0.25 + max(near / limit, 1.0) / (2 * limit)
-    return max(sqrt(6 * accuracy * max(1.0, near / LARGE) / (steps * derivative)), _FINEST * max(1.0, near / LARGE))
+    derivative = 0.25 + max(epsilon_ / limit, 1.0) / (2 * limit)
+    large = max(1.0, epsilon_ / LARGE)
+    return max(sqrt(6 * accuracy * large / (steps * derivative)), _FINEST * large)
 
 
 @lru_cache(maxsize=4096)
@@ -142,21 +168,25 @@ def epsilon(mu: float, sampled: tuple[Releases, ...], delta: float, accuracy: fl
     """
     if isinf(mu):
         return inf
-    bound = gaussian.epsilon(in_full(mu, sampled), delta)
-    if gaussian.epsilon(in_the_limit(mu, sampled), delta) > SENSELESS:
+    highest, expected = bound(mu, sampled, delta), near(mu, sampled, delta)
+    if expected > SENSELESS:
         other = renyi(mu, sampled, delta)
-        return bound if other is None else min(bound, other)
-    interval = interval_for(mu, sampled, delta, accuracy)
-    found = float(pld(mu, sampled, interval, delta).get_epsilon_for_delta(delta))
-    return max(0.0, min(found, bound))
+        return highest if other is None else min(highest, other)
+    while True:
+        interval = interval_for(mu, sampled, delta, expected, accuracy)
+        found = max(0.0, float(pld(mu, sampled, interval, delta).get_epsilon_for_delta(delta)))
+        if expected <= 1.25 * max(found, LARGE):
+            return min(found, highest)
+        expected = found  # much was expected, and a coarse grid taken for it
 
 
 def delta(mu: float, sampled: tuple[Releases, ...], epsilon_: float) -> float:
     """Return an upper bound on delta at an epsilon (see `epsilon`)."""
     if isinf(mu):
         return 1.0
-    bound = gaussian.delta(in_full(mu, sampled), epsilon_)
-    if gaussian.epsilon(in_the_limit(mu, sampled), _TYPICAL) > SENSELESS:
-        return bound
-    whole = pld(mu, sampled, interval_for(mu, sampled, _TYPICAL, ACCURACY), _TYPICAL * _TYPICAL)
-    return min(float(whole.get_delta_for_epsilon(epsilon_)), bound)
+    highest = gaussian.delta(in_full(mu, sampled), epsilon_)
+    expected = near(mu, sampled, _TYPICAL)
+    if expected > SENSELESS:
+        return highest
+    whole = pld(mu, sampled, interval_for(mu, sampled, _TYPICAL, expected, ACCURACY), _TYPICAL * _TYPICAL)
+    return min(float(whole.get_delta_for_epsilon(epsilon_)), highest)
