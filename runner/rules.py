@@ -202,7 +202,8 @@ def method_has_hierarchies(facts: Facts) -> Iterator[Fault]:
         yield Fault(
             "dataset.columns",
             f"the method {method.name} needs a hierarchy for every quasi-identifier; without one: {listed(bare)}",
-            remedy="give each a hierarchy, or choose anonymization=mondrian, which needs none",
+            remedy="give each a hierarchy"
+            + (", or choose anonymization=mondrian, which needs none" if facts.run.federation.name == ABSENT else ""),
         )
 
 

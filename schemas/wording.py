@@ -10,8 +10,13 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 
 
 def shown(name: str) -> str:
-    r"""Return a name in quotes, invisible characters and odd blanks as escapes such as ``\ufeff``."""
-    return "'" + "".join(_escaped(character) for character in name) + "'"
+    """Return a name in quotes, as `printable`."""
+    return f"'{printable(name)}'"
+
+
+def printable(name: str) -> str:
+    r"""Return a name on one line, invisible characters and odd blanks as escapes such as ``\ufeff``."""
+    return "".join(_escaped(character) for character in name)
 
 
 def _escaped(character: str) -> str:

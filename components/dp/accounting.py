@@ -36,7 +36,7 @@ class Epsilon:
     check : float or None
         By Renyi DP: at least `value`, and not more than 1.4 times that. None where Renyi DP says nothing.
     by : {"exact", "pld"}
-        How `value` was found; by PLD it is a bound in closed form beyond `components.dp.sampled.SENSELESS`.
+        How `value` was found; by PLD it is a looser bound beyond `SENSELESS` and `MANY` of `components.dp.sampled`.
     """
 
     value: float

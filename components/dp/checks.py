@@ -123,8 +123,16 @@ def _paper(privacy: Personalized) -> Iterator[Fault]:
             place=f"dp.{name}",
             problem="paper mode clips nothing, so that it has no epsilon",
             allowed="a multiplier alone",
-            remedy="set dp.paper=false, or leave this out",
+            remedy=f"set {PAPER[name]}, or dp.paper=false",
         )
+
+
+PAPER = {
+    "target_epsilon": "dp.target_epsilon=null and dp.multiplier to the standard deviation of the noise",
+    "budget": "dp.budget=null",
+    "clipping": "dp/clipping=fixed, whose norm is not looked at",
+    "personalise": "dp/personalise to none, max, mean, minmax or shift",
+}
 
 
 def _cohort(privacy: Global, clients: int | None) -> Iterator[Fault]:

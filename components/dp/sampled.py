@@ -26,6 +26,9 @@ LARGE = 10.0
 SENSELESS = 1000.0
 """Beyond this epsilon bounds in closed form have to do."""
 
+MANY = 250_000
+"""Beyond so many batches, whose losses are too small for a grid of reasonable size, Renyi DP and closed forms do."""
+
 _TYPICAL = 1e-5
 """A delta by which losses are spaced where none is given."""
 
@@ -146,6 +149,10 @@ def interval_for(mu: float, sampled: tuple[Releases, ...], delta: float, epsilon
     return max(sqrt(6 * accuracy * large / (steps * derivative)), _FINEST * large)
 
 
+def _beyond(expected: float, sampled: tuple[Releases, ...]) -> bool:
+    return expected > SENSELESS or sum(each.times for each in sampled) > MANY
+
+
 @lru_cache(maxsize=4096)
 def epsilon(mu: float, sampled: tuple[Releases, ...], delta: float, accuracy: float = ACCURACY) -> float:
     """Return the epsilon of releases in full and on Poisson batches together.
@@ -164,12 +171,12 @@ def epsilon(mu: float, sampled: tuple[Releases, ...], delta: float, accuracy: fl
     Returns
     -------
     float
-        An upper bound; up to `SENSELESS` it is close.
+        An upper bound; up to `SENSELESS`, and up to `MANY` batches, it is close.
     """
     if isinf(mu):
         return inf
     highest, expected = bound(mu, sampled, delta), near(mu, sampled, delta)
-    if expected > SENSELESS:
+    if _beyond(expected, sampled):
         other = renyi(mu, sampled, delta)
         return highest if other is None else min(highest, other)
     while True:
@@ -186,7 +193,7 @@ def delta(mu: float, sampled: tuple[Releases, ...], epsilon_: float) -> float:
         return 1.0
     highest = gaussian.delta(in_full(mu, sampled), epsilon_)
     expected = near(mu, sampled, _TYPICAL)
-    if expected > SENSELESS:
+    if _beyond(expected, sampled):
         return highest
     whole = pld(mu, sampled, interval_for(mu, sampled, _TYPICAL, expected, ACCURACY), _TYPICAL * _TYPICAL)
     return min(float(whole.get_delta_for_epsilon(epsilon_)), highest)

@@ -13,6 +13,8 @@ from components.federation.drift.check import Checked, Streaks, check
 from components.federation.drift.declarations import Drift
 from components.federation.layout import Layout, Weights
 
+OUT_OF_RANGE = "the new weights would be out of the range of numbers: lower federation.aggregation.learning_rate"
+
 
 class Averaging(Protocol):
     """Noise that the server adds to the sum of clipped updates in place of a plain aggregation."""
@@ -101,7 +103,7 @@ class Server:
             return Closed(round_number, tuple(came), tuple(refused), np.zeros(len(came)), stayed)
         updates = every[fine]
         checked = self._checked(came, updates, told)
-        step = self._stepped(came, updates, checked)
+        step = self._kept_finite(self._stepped(came, updates, checked))
         self.weights = step.weights
         if not step.stayed:
             self._follow([told[client].get("control change") for client in came], checked)
@@ -139,6 +141,12 @@ class Server:
             update = self.averaging.averaged(step.update[None], np.ones(1), 1.0)
         return Step(self.weights + self.aggregation.learning_rate * update, update, step.shares)
 
+    def _kept_finite(self, step: Step) -> Step:
+        """Leave the global weights as they were where a step, of a huge learning rate, leads out of all numbers."""
+        if usable(step.weights[None]).all():
+            return step
+        return Step(self.weights, np.zeros_like(self.weights), np.zeros_like(step.shares), OUT_OF_RANGE)
+
     def _follow(self, told: Sequence[Weights | None], checked: Checked | None) -> None:
         """Move the server's control variate by what clients tell of theirs: ``c += sum of changes / N``.
 
@@ -156,7 +164,9 @@ class Server:
         step = aggregate(unbounded, self.control, changes[fine], equal, factors=factors[fine], fixed_divisor=True)
         # Of N clients those that did not come change nothing; in the mean they count as 0 already.
         came = 1.0 if isinstance(rule, Mean) else float(equal.sum())
-        self.control = self.control + came * step.update
+        control = self.control + came * step.update
+        if usable(control[None]).all():
+            self.control = control
 
     def _no_change(self) -> Weights:
         return np.zeros(self.layout.size)

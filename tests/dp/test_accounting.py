@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -142,6 +143,14 @@ def test_the_bound_without_secret_batches_is_what_the_draws_come_to():
     rate, some = 0.01, Releases(0.5, 0.01)
     epsilon_ = sampled.bound(0.0, (some,), 1e-3)
     assert accounting.delta([some], epsilon_) <= rate * accounting.delta([Releases(0.5)], epsilon_) <= 1e-3
+
+
+def test_more_batches_than_anybody_trains_are_bounded_without_much_work():
+    close, beyond = Releases(70, 0.1, sampled.MANY), Releases(70, 0.1, sampled.MANY + 1)
+    assert epsilon([close], 1e-5).value < epsilon([beyond], 1e-5).value < 1.2 * epsilon([close], 1e-5).value
+    found = multiplier_for(3.0, 1e-5, (Releases(1, 0.1, 10**10),))
+    assert 2.99 < epsilon([Releases(found, 0.1, 10**10)], 1e-5).value <= 3
+    assert accounting.delta([beyond], 3.0) <= accounting.delta([replace(beyond, rate=1.0)], 3.0)
 
 
 @settings(max_examples=25, deadline=None)

@@ -81,6 +81,17 @@ def test_where_every_update_is_refused_the_weights_stay_and_it_says_so() -> None
     assert one.close(2, {}).stayed == "no client came"
 
 
+@pytest.mark.parametrize("rate", [1e300, 1e308])
+def test_weights_that_leave_the_range_of_numbers_stay_and_it_says_so(rate: float) -> None:
+    one = server({"a": 0.5, "b": 0.5}, aggregation=Aggregation(learning_rate=rate), drift=Drift())
+    for number in (1, 2):
+        closed = one.close(number, told({"a": [1, 1], "b": [1, 1.1]}))
+        assert closed.stayed == (
+            "the new weights would be out of the range of numbers: lower federation.aggregation.learning_rate"
+        )
+    assert not one.weights.any()
+
+
 def test_a_round_that_too_few_answer_is_aborted_whatever_they_sent() -> None:
     one = server(dict.fromkeys("abc", 1 / 3), fewest=3, drift=Drift(), control=np.zeros(2))
     closed = one.close(1, told({"a": [1, 1], "b": [1, 1], "c": [np.nan, 1]}))

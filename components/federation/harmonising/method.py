@@ -245,8 +245,13 @@ def _outcome(state: _Agreeing, releases: dict[str, Release], facts: dict[str, An
 def _warnings(state: _Agreeing, parts: Sequence[Harmonised], facts: dict[str, Any], missed: Sequence[str]) -> list[str]:
     told = list(dict.fromkeys(each for part in parts for each in part.release.warnings))
     if state.left_out:
-        some = names([one.site.name for one in state.left_out])
-        told.append(f"{len(state.left_out)} clients can't reach the criteria, and are left out: {some}")
+        some, count = names([one.site.name for one in state.left_out]), len(state.left_out)
+        them = (
+            f"{count} clients can't reach the criteria, and are"
+            if count > 1
+            else "1 client can't reach the criteria, and is"
+        )
+        told.append(f"{them} left out: {some}")
     if facts.get("raised"):
         told.append("levels were raised above the maximum of the clients' own, where some missed a criterion")
     if not facts.get("proved", True):

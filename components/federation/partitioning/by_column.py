@@ -11,13 +11,15 @@ from components.data.table import Table
 from components.federation.partitioning.declarations import MOST_CLIENTS, ByColumn
 from schemas.dataset import Column
 from schemas.faults import ConfigurationError, DataError, Fault
-from schemas.wording import listed, names, shown
+from schemas.wording import listed, names, printable, shown
 
 PLACE = "federation.clients"
 
 
 def clients_named(params: ByColumn, table: Table) -> tuple[str, tuple[str, ...], IntArray]:
-    """Return the column, the clients' names in the order of its values, and the client of each row.
+    r"""Return the column, the clients' names in the order of its values, and the client of each row.
+
+    A line break in a name is written as ``\n``, and the like: names stand in messages, tables and records.
 
     Raises
     ------
@@ -40,8 +42,9 @@ def clients_named(params: ByColumn, table: Table) -> tuple[str, tuple[str, ...],
                 remedy="name a column of sites, or draw a partition",
             )
         )
-    if _may_be_shown(column, table):
-        return column.name, tuple(cells.iloc[first].map(_text)), clients
+    shown_as = tuple(printable(_text(cell)) for cell in cells.iloc[first])
+    if _may_be_shown(column, table) and len(set(shown_as)) == len(shown_as):
+        return column.name, shown_as, clients
     width = len(str(len(first)))
     return column.name, tuple(f"client {number:0{width}}" for number in range(1, len(first) + 1)), clients
 

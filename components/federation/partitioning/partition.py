@@ -130,5 +130,6 @@ def _odd_sizes(called: Sequence[str], sizes: IntArray) -> list[str]:
         some = [called[place] for place in np.flatnonzero(sizes == rows).tolist()]
         if some:
             more = f" and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
-            told.append(f"{len(some)} of {len(called)} clients have {what}: {names(some[:SHOWN])}{more}")
+            have = "have" if len(some) > 1 else "has"
+            told.append(f"{len(some)} of {len(called)} clients {have} {what}: {names(some[:SHOWN])}{more}")
     return told

@@ -76,6 +76,23 @@ def test_values_that_no_schema_declares_name_nobody_in_records() -> None:
     assert parted(public, name="column", column="town").names == ("Bonn", "Ulm")
 
 
+@pytest.mark.parametrize(
+    ("sites", "expected"),
+    [
+        (["a/b\n<c>", "=cmd()", "\x1b[2J"], ("=cmd()", "\\x1b[2J", "a/b\\n<c>")),
+        (["a\n", "a\\n"], ("client 1", "client 2")),
+    ],
+)
+def test_clients_are_named_on_one_line_each_by_another_name(sites: list[str], expected: tuple[str, ...]) -> None:
+    table = made(len(sites))
+    columns = COLUMNS | {"site": {"dtype": "category", "values": sites, "role": "insensitive"}}
+    frame = table.frame.assign(site=pd.Categorical(sites, categories=sites))
+    schema = table.schema.model_dump() | {"columns": columns}
+    found = parted(Table(frame, DatasetSchema.model_validate(schema)), name="column", column="site")
+    assert sorted(found.names) == sorted(expected)
+    assert found.sizes.tolist() == [1] * len(sites)
+
+
 def test_rows_without_a_client_are_named_by_number_alone() -> None:
     table = made()
     table.frame.loc[[4, 17], "site"] = None
