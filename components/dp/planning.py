@@ -142,12 +142,12 @@ def _within_target(
 ) -> dict[str, Assigned]:
     """Return multipliers in the ratios of the risks, the least ones with which nobody exceeds the target epsilon.
 
-    Clients who would be given less than they need for it, as a ratio of 0 does, are given that.
+    Rounding gives no client less than it needs.
     """
     ratios = {
         client: each.multiplier or 0.0 for client, each in personalised(how, risks, dict.fromkeys(risks, 1.0)).items()
     }
-    shared = max((needed[client] / ratio for client, ratio in ratios.items() if ratio), default=0.0)
+    shared = max((needed[client] / ratio for client, ratio in ratios.items()), default=0.0)
     return {
         client: Assigned(max(shared * ratio, needed[client]), None, "data-derived") for client, ratio in ratios.items()
     }

@@ -14,6 +14,7 @@ from components.dp.clipping import Clipped
 from components.dp.declarations import Adaptive, Fixed, Global, Noised, Personalized
 from components.dp.releases import Releases
 from components.federation import guards
+from components.federation.aggregation.declarations import Aggregation, Mean
 from components.federation.guards import Updates
 from components.federation.layout import Weights
 from components.federation.rounds import Training
@@ -175,6 +176,43 @@ def test_votes_carry_noise_once(noise_from: Any, expected: float) -> None:
     assert sums.std() == pytest.approx(expected * 0.5 * 2.0 * 3.0, rel=0.25)
     steps = np.diff(np.log([each.clip for each in training.rounds if each.clip]))
     assert len(np.unique(np.round(steps, 6))) > 30  # noised, whoever adds it
+
+
+def test_the_servers_noise_on_the_votes_is_all_that_is_accounted() -> None:
+    # Half a vote times vote_noise times the multiplier on the sum of 40 votes, of which half are each way.
+    names = [f"c{place:02d}" for place in range(40)]
+    privacy = Global(multiplier=Z, target_epsilon=None, clipping=Adaptive(norm=1.0, quantile=0.5, rate=0.1))
+    lengths = dict(zip(names, [0.0, 1e9] * 20, strict=True))
+    training = scripted(lambda name, _: [lengths[name], 0.0], names, rounds=400, privacy=privacy)
+    training.run()
+    shares = -np.diff(np.log([each.clip for each in training.rounds if each.clip])) / 0.1
+    assert shares.std() * 40 == pytest.approx(0.5 * Z * 3.0, rel=0.12)
+    assert shares.mean() == pytest.approx(0.0, abs=0.02)
+
+
+def test_the_servers_noise_is_for_the_largest_weight_whoever_comes() -> None:
+    # The accounts of small clients count on it in rounds that the large one misses, too.
+    weights = {"large": 0.6, "small": 0.2, "tiny": 0.2}
+    privacy = Global(multiplier=Z, target_epsilon=None, clipping=Fixed(norm=NORM))
+    aggregation = Aggregation(rule=Mean(weights="fixed", fixed=weights))
+    training = scripted(
+        lambda *_: np.zeros(SIZE),
+        list(weights),
+        size=SIZE,
+        rounds=12,
+        participation=0.5,
+        privacy=privacy,
+        aggregation=aggregation,
+    )
+    passed = [training.server.weights]
+    training.run(lambda now: passed.append(now.server.weights))
+    found = {
+        "large" in each.closed.came: noise.std()
+        for each, noise in zip(training.rounds, np.diff(passed, axis=0), strict=True)
+        if each.closed.came
+    }
+    expected = pytest.approx(Z * NORM * 0.6 / 0.5, rel=0.06)
+    assert found == {True: expected, False: expected}
 
 
 def test_a_clip_that_nobody_voted_on_stays() -> None:
