@@ -10,7 +10,7 @@ from components.dp.checks import mechanism_of
 from components.dp.claims import MEANINGLESS, WEAK, Claim, named, sentence, worst
 from components.dp.conditions import NO_GUARANTEE
 from components.dp.declarations import Noised, Relation
-from components.dp.sensitivity import UNITS, sensitivity
+from components.dp.sensitivity import UNITS, Party, sensitivity
 from components.federation.accounts import Accounts
 from components.federation.harmonising.outcome import Harmonisation
 from components.federation.server import Closed
@@ -40,20 +40,21 @@ def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]
         return [*lines, ("guarantee", f"{NO_GUARANTEE} (dp=none)")]
     if settled.reasons:
         return [*lines, ("guarantee", f"{NO_GUARANTEE}: {settled.reasons[0]}")]
-    costs = {name: claim.epsilons["outsider"] for name, claim in settled.claims.items()}
-    worst_one = max(costs, key=lambda name: costs[name].value)
-    claim, cost = settled.claims[worst_one], costs[worst_one]
-    unit = "one record" if UNITS[claim.relation] == "record" else "a client's whole table"
-    most = " at most" * (cost.value <= MEANINGLESS)
-    told = f"{named(cost.value)}{most}, delta {cost.delta:g}, for {unit}, against {against(claim)}"
-    return [*lines, ("guarantee", told)]
+    return [*lines, ("guarantee", promised(list(settled.claims.values())))]
 
 
-def against(claim: Claim) -> str:
-    """Name whom a claim holds against."""
-    held = [party for party, each in claim.epsilons.items() if isfinite(each.value)]
-    words = {"outsider": "outsiders", "client": "other clients", "server": "the server"}
-    return ", ".join(words[party] for party in held)
+def promised(claims: Sequence[Claim]) -> str:
+    """Return in a sentence what is promised to the worst client, and against whom how much."""
+    words: dict[Party, str] = {"outsider": "outsiders", "client": "other clients", "server": "the server"}
+    by_party: dict[float, list[str]] = {}
+    for party, word in words.items():
+        by_party.setdefault(worst([each.epsilons[party] for each in claims]), []).append(word)
+    outside, *others = [each for each in by_party.items() if isfinite(each[0])]
+    most = " at most" * (outside[0] <= MEANINGLESS)
+    unit = "one record" if UNITS[claims[0].relation] == "record" else "a client's whole table"
+    delta = claims[0].epsilons["outsider"].delta
+    told = f"{named(outside[0])}{most}, delta {delta:g}, for {unit}, against {', '.join(outside[1])}"
+    return "; ".join([told, *(f"{named(value)} against {', '.join(some)}" for value, some in others)])
 
 
 def rounds_of(done: Federated) -> list[FederatedRound]:

@@ -28,6 +28,8 @@ class LedgerRow(Contract):
     steps: int | None = Field(default=None, ge=0, description="noised releases in all")
     epsilon: Real | None = Field(default=None, description="of these releases together, against an outsider")
     epsilon_rdp: Real | None = Field(default=None, description="the same by Renyi DP, a looser check")
+    epsilon_client: Real | None = Field(default=None, description="against another client; empty where none holds")
+    epsilon_server: Real | None = Field(default=None, description="against the server; empty where none holds")
     delta: float | None = Field(default=None, description="of epsilon")
     basis: Literal["", "policy", "data-derived"] = Field(default="", description="where the multiplier came from")
     holds_against: str = Field(default="", description="outsider, client, server: those whom the noise stands between")

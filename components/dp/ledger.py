@@ -1,7 +1,7 @@
 """Rows of the ledger: what a client released under its guarantee."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from components.dp.accountant import Accountant, Entry
@@ -66,7 +66,8 @@ def _row(kind: str, entries: list[Entry], account: Accountant, terms: Terms) -> 
     notes = [f"{NO_GUARANTEE}: {'; '.join(terms.reasons)}"] if terms.reasons else []
     if len(clips) > 1 and kind != "all":
         notes.append(f"clips from {clips[0]:.5g} to {clips[-1]:.5g}")
-    against = [party for party, strength in strengths(terms.mechanism, terms.cohort).items() if strength]
+    seen = strengths(terms.mechanism, terms.cohort)
+    against = {party: _seen_by(releases, strength, account.delta) for party, strength in seen.items() if strength}
     return LedgerRow(
         client=account.client,
         kind=kind,
@@ -81,12 +82,18 @@ def _row(kind: str, entries: list[Entry], account: Accountant, terms: Terms) -> 
         steps=sum(each.times for each in releases),
         epsilon=found.value if found else None,
         epsilon_rdp=found.check if found else None,
+        epsilon_client=against.get("client") if found else None,
+        epsilon_server=against.get("server") if found else None,
         delta=account.delta if found else None,
         basis=terms.basis,
         holds_against="" if terms.reasons else ", ".join(against),
         covered=not terms.reasons,
         note=". ".join(notes),
     )
+
+
+def _seen_by(releases: Iterable[Releases], strength: float, delta: float) -> float:
+    return epsilon([replace(each, multiplier=each.multiplier * strength) for each in releases], delta).value
 
 
 def spans(rounds: Iterable[int]) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from bench.counted import cells
 from components.dp.accounting import epsilon
+from components.dp.claims import shown
 from components.dp.conditions import NO_GUARANTEE
 from components.dp.releases import Releases
 
@@ -101,6 +102,27 @@ def test_an_epsilon_holds_against_those_alone_whom_noise_stands_between(done: An
             assert f"the server {NO_GUARANTEE}" in client["statement"]
     rows = [row for row in cells(done.folder / "ledger.csv") if row["covered"] == "True"]
     assert all(("server" in row["holds_against"]) == (privacy["mechanism"] != "server") for row in rows)
+    wholes = {row["client"]: row for row in rows if row["kind"] == "all"}
+    for client in privacy["clients"]:
+        for party in ("client", "server"):
+            cell, told = wholes[client["client"]][f"epsilon_{party}"], client["against"][party]
+            assert (cell == "") if told == "infinite" else (float(cell) == pytest.approx(told))
+
+
+def test_the_closing_line_says_against_whom_how_much_is_promised(done: Any) -> None:
+    privacy = done.record["differential_privacy"]
+    (line,) = [line for line in done.out.splitlines() if line.startswith("guarantee")]
+    first, *others = line.split("; ")
+    worst = {
+        party: max(inf if (told := client["against"][party]) == "infinite" else told for client in privacy["clients"])
+        for party in ("outsider", "client", "server")
+    }
+    assert f"epsilon {shown(worst['outsider'])} at most" in first
+    words = {"outsider": "outsiders", "client": "other clients", "server": "the server"}
+    for party, word in words.items():
+        assert (word in first) == (worst[party] == worst["outsider"])
+        apart = worst["outsider"] < worst[party] < inf
+        assert (f"epsilon {shown(worst[party])} against {word}" in others) == apart
 
 
 def test_every_statement_names_unit_relation_and_what_else_crossed(done: Any) -> None:
