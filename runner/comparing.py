@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 import pandas as pd
 
 from components.data import Table
 from components.dp.checks import mechanism_of
-from components.dp.claims import shown
+from components.dp.claims import Claim, sentence, shown
 from components.dp.conditions import NO_GUARANTEE
 from components.dp.declarations import Noised
 from components.federation.comparison import Difference, Interval, Trial, differences, means, seeds_of, trials
@@ -25,6 +26,12 @@ HEADLINE = {"regression": "mae", "classification": "accuracy"}
 """The figure of the closing lines, by task."""
 
 TOO_LONG = 1e5
+
+RELEASED = (
+    *("mechanism", "relation", "clip", "multiplier", "rate", "steps"),
+    *("epsilon", "epsilon_client", "epsilon_server", "delta", "basis", "statement"),
+)
+"""What a comparison's table of clients says of noise, as the ledger names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +148,8 @@ def lines(job: Job, some: Compared) -> list[tuple[str, str]]:
         if metric in figures:
             told.append(("", f"{_interval(figures[metric])} {name}, {_promise(some, name)}"))
     told.append(("", f"mean [95 % interval] over {len(some.trials) // len(some.scenarios)} paired seeds"))
+    first = next(iter(some.scenarios))
+    told.append(("kept", f"the model of {first} at the first seed: {_kept(some, first)}"))
     told += [("equalised", each.said()) for each in some.common]
     gaps = [
         f"{_interval(each.by, '+')} {each.scenario} over {each.against}, at the same seeds"
@@ -206,6 +215,11 @@ def _promise(some: Compared, scenario: str) -> str:
     return f"epsilon {shown(worst)} at the worst client for {what}{alone}"
 
 
+def _kept(some: Compared, scenario: str) -> str:
+    """Return what is promised of the model that is kept: no noise is no guarantee."""
+    return f"{NO_GUARANTEE} (dp=none)" if some.scenarios[scenario] is None else _promise(some, scenario)
+
+
 def _worst(found: Iterable[Trial], scenario: str) -> float | None:
     """Return the largest epsilon of a scenario; None where none holds."""
     own = [max(each.epsilons.values()) for each in found if each.scenario == scenario and each.epsilons]
@@ -234,14 +248,31 @@ def _clients(some: Compared, bring: Sites) -> Iterator[dict[str, Any]]:
     for each in some.trials:
         if each.number == 1:
             for client, rows in bring.rows.items():
-                yield {
-                    "scenario": each.scenario,
-                    "client": client,
-                    "rows": rows,
-                    "arirec": bring.risks.get(client),
-                    "multiplier": each.multipliers.get(client),
-                    "epsilon": each.epsilons.get(client),
-                }
+                about = {"scenario": each.scenario, "client": client, "rows": rows, "arirec": bring.risks.get(client)}
+                yield about | _released(each.claims.get(client), each.multipliers.get(client))
+
+
+def _released(claim: Claim | None, multiplier: float | None) -> dict[str, Any]:
+    """Return what one client released in one scenario, and what is promised of it: empty cells without noise."""
+    empty = dict.fromkeys(RELEASED)
+    if claim is None:
+        return empty | {"multiplier": multiplier, "statement": NO_GUARANTEE}
+    holds = not claim.reasons
+    against = {party: each.value if isfinite(each.value) else None for party, each in claim.epsilons.items()}
+    return empty | {
+        "mechanism": claim.mechanism,
+        "relation": claim.relation,
+        "clip": claim.clip,
+        "multiplier": multiplier,
+        "rate": claim.rate,
+        "steps": claim.steps,
+        "epsilon": against["outsider"] if holds else None,
+        "epsilon_client": against["client"] if holds else None,
+        "epsilon_server": against["server"] if holds else None,
+        "delta": claim.epsilons["outsider"].delta if holds else None,
+        "basis": claim.basis,
+        "statement": sentence(claim),
+    }
 
 
 def _metrics(some: Compared) -> list[Metric]:

@@ -206,7 +206,8 @@ def federation_warnings(some: Partners, done: Federated, privacy: Noised | None,
     elif settled.claims:
         most = worst([claim.epsilons["outsider"] for claim in settled.claims.values()])
         if most > WEAK:
-            found.append(f"the worst client has {named(most)}: an epsilon above {WEAK:g} is weak")
+            why = f"above {WEAK:g} is weak" if most <= MEANINGLESS else f"above {MEANINGLESS:g} promises nothing"
+            found.append(f"the worst client has {named(most)}: an epsilon {why}")
         rows = {client.name: len(client) for client in done.training.clients}
         if privacy is not None and (large := large_delta(privacy, rows)):
             found.append(large)

@@ -295,7 +295,8 @@ def _stages(composed: Composed, header: "Header") -> Iterator[tuple[str, str]]:
     if modelled:
         steps.append(("assessment", "every model on raw test rows, beside the lines constant and linear"))
     yield from ((f"{number} {name}", about) for number, (name, about) in enumerate(steps, start=1))
-    absent = {name: "" for name in SECTIONS if getattr(config, name).name == ABSENT}
+    own = {"dp"} if config.comparison is not None else set()  # each scenario has its own
+    absent = {name: "" for name in SECTIONS if getattr(config, name).name == ABSENT and name not in own}
     if single:
         absent |= {name: f" ({single})" for name in ("federation", "dp") if name not in absent}
     if idle and "minimization" not in absent:

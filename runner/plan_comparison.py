@@ -1,12 +1,12 @@
 """What a plan says of a comparison: its scenarios, what each would promise, and how long all would take."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from components.dp.claims import shown
 from components.dp.conditions import NO_GUARANTEE, withdrawn
 from components.dp.declarations import ByEpsilon, ByTiers, Noised, Record, Tier
-from components.dp.planning import Training, planned
+from components.dp.planning import Planned, Training, planned
 from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.weights import client_weights
 from components.federation.model import Space, network_of
@@ -64,7 +64,25 @@ def _promise(config: Any, privacy: Noised | None, rows: Mapping[str, int], follo
     weights = client_weights(rule if isinstance(rule, Mean) else Mean(), rows)
     plans = planned(privacy, rows, local, weights=weights)
     worst = max((plan.epsilon.value for plan in plans.values()), default=0.0)
-    return f"{kind}, epsilon {shown(worst)} at delta {privacy.delta:g} for the worst client"
+    told = f"{kind}, epsilon {shown(worst)} at delta {privacy.delta:g} for the worst client"
+    return f"{told}; {_spread(plans)}" if plans else told
+
+
+def _spread(plans: Mapping[str, Planned]) -> str:
+    """Return what all clients release, from the least to the most of each figure."""
+    first = {name: plan.per_round[0] for name, plan in plans.items() if plan.per_round}
+    releases = [each.times * plans[name].rounds for name, each in first.items()]
+    figures = {
+        "epsilon": [plan.epsilon.value for plan in plans.values()],
+        "multiplier": [plan.multiplier or 0.0 for plan in plans.values()],
+        "rate": [each.rate for each in first.values()],
+    }
+    told = [f"{name} {_range([f'{value:.3g}' for value in sorted(values)])}" for name, values in figures.items()]
+    return ", ".join([*told, f"{_range([f'{count:,}' for count in sorted(releases)])} noised releases a client"])
+
+
+def _range(texts: Sequence[str]) -> str:
+    return texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
 
 
 def _tier(tier: Tier) -> str:

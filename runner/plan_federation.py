@@ -6,7 +6,7 @@ from typing import Any
 from components.data import Table, read
 from components.dp.claims import named
 from components.dp.conditions import NO_GUARANTEE, withdrawn
-from components.dp.declarations import ByMax, ByMean, ByMinMax, ByShift, ByTiers, Noised
+from components.dp.declarations import ByMax, ByMean, ByMinMax, ByShift, ByTiers, Noised, Record
 from components.dp.planning import Planned, Training, planned
 from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.weights import client_weights
@@ -21,6 +21,7 @@ from schemas.declaration import Declaration
 from schemas.faults import ConfigurationError
 from schemas.wording import names
 
+ABSENT = "none"
 MOST = 12
 """Clients that are told one by one."""
 
@@ -57,7 +58,7 @@ def federation_lines(composed: Composed) -> Iterator[tuple[str, str]]:
     made = sites(table, found, config.seed)
     rows = {site.name: len(site.train.frame) for site in made if len(site.train.frame)}
     idle = [site.name for site in made if site.name not in rows]
-    yield "clients", f"{len(rows)} with {sum(rows.values()):,} train rows" + _idle(idle)
+    yield "clients", f"{len(rows)} with {sum(rows.values()):,} train rows{_before(config)}" + _idle(idle)
     if config.comparison is not None:
         yield from comparison_lines(config, rows)
         return
@@ -76,12 +77,16 @@ def _costs(config: Any, privacy: Noised, rows: dict[str, int]) -> Iterator[tuple
         yield "guarantee", f"by tiers of risk, which the run measures: {tiers}"
         return
     alike = privacy.model_copy(update={"personalise": None}) if by_risk else privacy
+    about = "about " * bool(_before(config) and isinstance(privacy, Record))
     local = Training(federation.rounds, federation.local.batch_size, federation.local.epochs)
     rule = federation.aggregation.rule
     weights = client_weights(rule if isinstance(rule, Mean) else Mean(), rows)
     plans = planned(alike, rows, local, weights=weights)
     for name in list(rows)[:MOST]:
-        yield "client", f"{name}: {rows[name]:,} train rows; {_cost(plans[name], privacy, by_risk=by_risk)}"
+        yield (
+            "client",
+            f"{name}: {rows[name]:,} train rows; {_cost(plans[name], privacy, by_risk=by_risk, about=about)}",
+        )
     if len(rows) > MOST:
         yield "", f"and {len(rows) - MOST} more"
     reasons = withdrawn(setting_of(privacy, federation, learned_encoder=config.encoder.learn))
@@ -95,7 +100,12 @@ def _costs(config: Any, privacy: Noised, rows: dict[str, int]) -> Iterator[tuple
         yield "", large
 
 
-def _cost(plan: Planned, privacy: Noised, *, by_risk: bool) -> str:
+def _before(config: Any) -> str:
+    """Say that rows may become fewer, and with them steps, rates and multipliers others."""
+    return "" if config.anonymization.name == ABSENT else ", before any is suppressed"
+
+
+def _cost(plan: Planned, privacy: Noised, *, by_risk: bool, about: str) -> str:
     if not plan.per_round or plan.multiplier is None:
         return "nothing to release"
     first = plan.per_round[0]
@@ -105,7 +115,7 @@ def _cost(plan: Planned, privacy: Noised, *, by_risk: bool) -> str:
     rate = f", rate {first.rate:.4g}" if first.rate < 1 else ""
     spent = "" if plan.rounds and privacy.budget is None else f" (its budget allows {plan.rounds} rounds)"
     return (
-        f"{first.times * plan.rounds:,} noised releases{rate}, multiplier {plan.multiplier:.4g}{least}, "
+        f"{about}{first.times * plan.rounds:,} noised releases{rate}, multiplier {about}{plan.multiplier:.4g}{least}, "
         f"{named(plan.epsilon.value)}{spent}"
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from components.dp.conditions import NO_GUARANTEE, Setting, withdrawn_by_combination
+from components.dp.conditions import NO_GUARANTEE, Setting, remedy_of, withdrawn_by_combination
 from components.dp.declarations import Adaptive, ByEpsilon, ByTiers, Global, Noised, Personalise, Personalized, Record
 from components.dp.sensitivity import Mechanism
 from schemas.faults import Fault
@@ -55,8 +55,7 @@ def combination_faults(privacy: Noised, setting: Setting) -> Iterator[Fault]:
         yield Fault(
             place=f"dp ({privacy.name})",
             problem=f"no epsilon holds: {reason}",
-            allowed="settings whose guarantee is proved",
-            remedy=f"change that setting, or set dp.unproven=report to go on with '{NO_GUARANTEE}'",
+            remedy=f"set {remedy_of(reason) or 'another'}, or dp.unproven=report to go on with '{NO_GUARANTEE}'",
         )
 
 

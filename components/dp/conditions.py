@@ -65,6 +65,24 @@ def withdrawn(setting: Setting) -> tuple[str, ...]:
     return withdrawn_by_choice(setting) + withdrawn_by_combination(setting)
 
 
+REMEDIES = {
+    "the encoder": "encoder.learn=false",
+    "training stops": "federation.early_stop=null, or its monitor to change",
+    "drifting clients": "federation.drift.action=report, or federation/drift=none",
+    "a robust aggregation": "federation/rule=mean",
+    "SCAFFOLD": "federation=fedavg",
+    "clients are weighted": "federation.aggregation.rule.weights=equal",
+    "the average is divided": "federation.aggregation.rule.divisor=expected",
+    "shares of noise": "federation.aggregation.rule.weights=equal",
+}
+"""What to set against each reason of a combination, by its first words."""
+
+
+def remedy_of(reason: str) -> str:
+    """Return the setting that takes a reason away; empty where there is no single one."""
+    return next((setting for start, setting in REMEDIES.items() if reason.startswith(start)), "")
+
+
 def withdrawn_by_choice(setting: Setting) -> tuple[str, ...]:
     """Return the reasons that a setting has by itself, which nobody chooses unawares."""
     reasons = {

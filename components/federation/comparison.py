@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.stats import t
 
 from components.data.table import Table
+from components.dp.claims import Claim
 from components.dp.declarations import Noised
 from components.federation.accounts import Accounts, accounts
 from components.federation.declarations import Federation
@@ -45,6 +46,8 @@ class Trial:
         Of every client against an outsider; empty where no epsilon holds.
     multipliers : mapping of str to float
         Of every client's noise; empty without any.
+    claims : mapping of str to Claim
+        What was promised to every client at the first seed, or why nothing was; empty without noise, and elsewhere.
     rounds : int
     excluded : int
         Client-rounds that were left out for drift.
@@ -59,6 +62,7 @@ class Trial:
     units: Mapping[str, str] = field(default_factory=dict)
     epsilons: Mapping[str, float] = field(default_factory=dict)
     multipliers: Mapping[str, float] = field(default_factory=dict)
+    claims: Mapping[str, Claim] = field(default_factory=dict)
     rounds: int = 0
     excluded: int = 0
     seconds: float = 0.0
@@ -201,6 +205,7 @@ def _trial(
         units={each.metric: each.unit for each in figures},
         epsilons={client: claim.epsilons["outsider"].value for client, claim in claims.items()},
         multipliers={client: plan.multiplier or 0.0 for client, plan in came.guarded.plans.items()},
+        claims=settled.claims if number == 1 else {},
         rounds=len(came.training.rounds),
         excluded=sum(int(np.count_nonzero(each.excluded)) for each in checks),
         seconds=perf_counter() - began,

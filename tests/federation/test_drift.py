@@ -115,6 +115,18 @@ def test_the_threshold_is_the_rules() -> None:
     assert threshold(np.zeros(0), 4, 2) == 0
 
 
+def test_a_client_that_outweighs_all_others_is_flagged_however_unlike_they_are() -> None:
+    random = np.random.default_rng(5)
+    sets = 1.0 + random.normal(size=(10, 12)) * 0.6
+    sets[3] *= 100
+    found = check(Drift(), LAYOUT, clients(10), sets)
+    middle = np.median(found.scores)
+    assert Drift().ratio * middle > found.scores[3] > 0.9  # as many times the median as that no score can be
+    assert found.excluded.tolist() == [place == 3 for place in range(10)]
+    layers = check(Drift(metric="layerwise"), LAYOUT, clients(10), sets)
+    assert layers.excluded.tolist() == [place == 3 for place in range(10)]
+
+
 def test_scores_that_differ_by_rounding_alone_are_not_over_the_threshold() -> None:
     scored = np.array([*[0.1 + 0.2] * 6, 0.3, np.nextafter(0.1 + 0.2, 1)])
     assert scored.max() <= threshold(scored, 4, 1)

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import floor
+from math import floor, inf, sqrt
 
 import numpy as np
 
 from components.federation.drift.declarations import Drift
-from components.federation.drift.distances import FloatArray, distances
-from components.federation.drift.scoring import ROUNDING, BoolArray, beyond_noise, scores, threshold
+from components.federation.drift.distances import FloatArray, Metric, distances
+from components.federation.drift.scoring import FAR, ROUNDING, BoolArray, beyond_noise, scores, threshold
 from components.federation.layout import Layout
 
 Streaks = dict[str, int]
@@ -85,7 +85,7 @@ def check(
         raise ValueError("the check takes one row of finite weights per client")
     known = noise if params.noise_correction else None
     scored = scores(distances(sets, layout, params.metric, known), params.score)
-    limit = threshold(scored, params.c, params.ratio)
+    limit = threshold(scored, params.c, params.ratio, _far(params.metric, layout))
     over = scored > limit
     within = np.zeros_like(over) if known is None else over & ~beyond_noise(sets, known, params.score)
     flagged = over & ~within
@@ -104,6 +104,11 @@ def check(
         factors=np.where(acted, factor, 1.0),
         streaks={**before, **now},
     )
+
+
+def _far(metric: Metric, layout: Layout) -> float:
+    """Return the score from which a client counts as far off, however far from one another the others stand."""
+    return {"flat": FAR, "layerwise": FAR * sqrt(len(layout.names)), "plain": inf}[metric]
 
 
 def _highest(scored: FloatArray, some: BoolArray, clients: Sequence[str], most: int) -> BoolArray:

@@ -12,7 +12,8 @@ class Drift(Contract):
 
     A client's score is its mean (or median) distance to the others. It is flagged when its score is over
     ``median + c * 1.4826 * MAD`` of all scores, and over ``ratio`` times their median. Where the noise on the weights
-    is known, what the noise alone could have done flags nobody.
+    is known, what the noise alone could have done flags nobody. Of the ratio metrics ``ratio`` times the median counts
+    as no more than .9 a layer: a client that outweighs the others by far scores 1, and honest sites may be that unlike.
 
     Of clients that attack in the same way, mean scores show those that are less than ``1 / (1 + ratio)`` of all, as
     their own likeness lowers their scores; median scores show any minority, at the cost of more honest sites of

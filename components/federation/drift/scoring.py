@@ -1,6 +1,7 @@
 """From distances to scores, and from scores to who is flagged."""
 
 from collections.abc import Callable
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -16,6 +17,9 @@ NORMAL = 1.4826
 
 ROUNDING = 1e-9
 """Scores that differ by less than this share of themselves are equal."""
+
+FAR = 0.9
+"""Of a layer's ``|A - B| / |A + B|``: it is 1 where one set outweighs the other by far, whatever their directions."""
 
 CENTRES: dict[Score, Callable[..., FloatArray]] = {"mean": np.mean, "median": np.median}
 
@@ -41,7 +45,7 @@ def scores(between: FloatArray, score: Score) -> FloatArray:
     return CENTRES[score](others, axis=1)
 
 
-def threshold(scored: FloatArray, c: float, ratio: float) -> float:
+def threshold(scored: FloatArray, c: float, ratio: float, far: float = inf) -> float:
     """Return what a score must exceed to be flagged.
 
     Parameters
@@ -51,6 +55,8 @@ def threshold(scored: FloatArray, c: float, ratio: float) -> float:
         Deviations above the median: ``median + c * 1.4826 * MAD``.
     ratio : float
         Least multiple of the median.
+    far : float, optional
+        What that multiple is never more than (see `FAR`).
 
     Returns
     -------
@@ -61,7 +67,7 @@ def threshold(scored: FloatArray, c: float, ratio: float) -> float:
         return 0.0
     middle = np.median(scored)
     spread = NORMAL * np.median(np.abs(scored - middle))
-    return float(max(middle + c * spread, ratio * middle) * (1 + ROUNDING))
+    return float(max(middle + c * spread, min(ratio * middle, far), middle) * (1 + ROUNDING))
 
 
 def beyond_noise(sets: FloatArray, noise: FloatArray, score: Score) -> BoolArray:

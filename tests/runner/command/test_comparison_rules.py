@@ -66,7 +66,8 @@ def test_noise_of_a_scenario_is_checked_like_any_other() -> None:
 def test_noise_of_the_server_covers_no_exclusion() -> None:
     (told,) = faults("federation.drift.action=exclude").values()
     assert "no epsilon holds: drifting clients are left out" in told
-    assert f"set {SCENARIOS}.global.dp.unproven=report" in told
+    assert f"or {SCENARIOS}.global.dp.unproven=report" in told
+    assert "set federation.drift.action=report, or federation/drift=none" in told
     compose_run([*CANCER, "federation.drift.action=exclude", f"{SCENARIOS}.global.dp.unproven=report"])
 
 
