@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import expm1, inf, isinf, log, sqrt
 from typing import Any
 
+import numpy as np
 from scipy.stats import binom
 
 from components.dp import gaussian
@@ -181,7 +182,8 @@ def epsilon(mu: float, sampled: tuple[Releases, ...], delta: float, accuracy: fl
         return highest if other is None else min(highest, other)
     while True:
         interval = interval_for(mu, sampled, delta, expected, accuracy)
-        found = max(0.0, float(pld(mu, sampled, interval, delta).get_epsilon_for_delta(delta)))
+        with np.errstate(over="ignore"):  # a quotient that is infinite is larger than any loss it is held against
+            found = max(0.0, float(pld(mu, sampled, interval, delta).get_epsilon_for_delta(delta)))
         if expected <= 1.25 * max(found, LARGE):
             return min(found, highest)
         expected = found  # much was expected, and a coarse grid taken for it
@@ -196,4 +198,5 @@ def delta(mu: float, sampled: tuple[Releases, ...], epsilon_: float) -> float:
     if _beyond(expected, sampled):
         return highest
     whole = pld(mu, sampled, interval_for(mu, sampled, _TYPICAL, expected, ACCURACY), _TYPICAL * _TYPICAL)
-    return min(float(whole.get_delta_for_epsilon(epsilon_)), highest)
+    with np.errstate(over="ignore"):
+        return min(float(whole.get_delta_for_epsilon(epsilon_)), highest)

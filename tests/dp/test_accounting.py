@@ -138,6 +138,11 @@ def test_the_bound_without_secret_batches_is_a_bound(multiplier: float, rate: fl
     assert epsilon(some, 1e-5).value <= sampled.bound(0.0, some, 1e-5)
 
 
+def test_a_figure_near_the_limit_of_sense_is_told_without_a_word_of_warning() -> None:
+    some = (Releases(0.150390625, 0.15625, 106),)
+    assert 900 < epsilon(some, 1e-5).value <= sampled.bound(0.0, some, 1e-5)
+
+
 def test_the_bound_without_secret_batches_is_what_the_draws_come_to():
     # One batch: with a probability of 1 - q nothing of the record is in it, and delta(eps) <= q delta_full(eps).
     rate, some = 0.01, Releases(0.5, 0.01)
