@@ -9,7 +9,7 @@ import pandas as pd
 from components.data.table import Table
 from components.dp.declarations import Noised
 from components.federation.aggregation.declarations import Aggregation, Mean
-from components.federation.aggregation.weights import client_weights
+from components.federation.aggregation.weights import shares_of
 from components.federation.attacks.declarations import AnyAttack
 from components.federation.client import Client
 from components.federation.control import ControlVariate
@@ -130,7 +130,7 @@ def scripted(  # noqa: PLR0913  # parts of a federation, all but one optional
     network, known = Flat(size), dict.fromkeys(clients, rows)
     schedule = Schedule(rounds, participation, LocalTraining(batch_size=rows, learning_rate=1.0), 0, early_stop)
     rule = aggregation.rule if isinstance(aggregation.rule, Mean) else Mean()
-    shares = {name: weight / participation for name, weight in client_weights(rule, known).items()}
+    shares = shares_of(rule, known, participation)
     guards = guarded(privacy, schedule, known, dict.fromkeys(clients, 0.1), shares)
     divisor = rule.divisor or ("realised" if privacy is None else "expected")
     made = [

@@ -14,11 +14,12 @@ from components.dp.conditions import NO_GUARANTEE
 from components.dp.declarations import Noised
 from components.federation.comparison import Difference, Interval, Trial, differences, means, seeds_of, trials
 from components.federation.equalising import Common, equalised
+from components.federation.known import told_before
 from components.federation.messages import Wire
 from components.federation.scenarios import unit_of
 from components.federation.stage import Federated, Sites, terms
-from runner.comparison_rules import scenarios_of
 from runner.job import Job
+from runner.noises import scenarios_of
 from schemas.tables import Metric
 
 SEEDS, MEANS, CLIENTS = "data/seeds.csv", "federation/comparison.csv", "federation/comparison_clients.csv"
@@ -81,9 +82,9 @@ def compared(job: Job, bring: Sites, wire: Wire, test: Table) -> Compared:
         Test rows of all sites, as the model sees them.
     """
     config, asked = job.config, job.config.comparison
-    scenarios, common = equalised(
-        scenarios_of(config), asked.equalise, terms(config.federation, bring, seed=config.seed)
-    )
+    asked_for = scenarios_of(config)
+    known = told_before(config.federation.aggregation.rule, asked_for.values(), bring.rows, bring.risks, wire)
+    scenarios, common = equalised(asked_for, asked.equalise, terms(config.federation, known, seed=config.seed))
     kept: list[Federated] = []
     found = trials(
         config.federation,
@@ -150,6 +151,7 @@ def lines(job: Job, some: Compared) -> list[tuple[str, str]]:
     told.append(("", f"mean [95 % interval] over {len(some.trials) // len(some.scenarios)} paired seeds"))
     first = next(iter(some.scenarios))
     told.append(("kept", f"the model of {first} at the first seed: {_kept(some, first)}"))
+    told.append(("ledger", f"of that training alone; {len(some.trials) - 1} others used the same rows"))
     told += [("equalised", each.said()) for each in some.common]
     gaps = [
         f"{_interval(each.by, '+')} {each.scenario} over {each.against}, at the same seeds"

@@ -1,8 +1,6 @@
 """What a comparison asks of the rest of a configuration, and its scenarios of each other."""
 
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from components.dp.declarations import Adaptive, Noised, Personalized, Record
@@ -10,16 +8,10 @@ from components.federation.declarations import Federation
 from components.federation.scenarios import Equalised, comparable, kind_of
 from runner.alone import ABSENT, alone
 from runner.federation_rules import privacy_faults
+from runner.noises import noises, scenarios_of
 from schemas.faults import Fault
 
 PLACE = "comparison"
-
-
-def scenarios_of(config: Any) -> dict[str, Noised | None]:
-    """Return the noise of every scenario by its name, None where there is none."""
-    return {
-        name: each.dp if isinstance(each.dp, Noised) else None for name, each in config.comparison.scenarios.items()
-    }
 
 
 def comparison_faults(config: Any) -> Iterator[Fault]:
@@ -40,21 +32,10 @@ def comparison_faults(config: Any) -> Iterator[Fault]:
         yield Fault(
             "dp.name", f"each scenario has noise of its own, and dp={config.dp.name} is that of none", ABSENT, "dp=none"
         )
-    scenarios = scenarios_of(config)
-    for name, privacy in scenarios.items():
-        if privacy is not None:
-            yield from (_placed(fault, name) for fault in privacy_faults(privacy, config))
-    for some in comparable(scenarios).values():
+    for privacy, placed in noises(config):
+        yield from map(placed, privacy_faults(privacy, config))
+    for some in comparable(scenarios_of(config)).values():
         yield from _together(some, config.comparison.equalise, config.federation)
-
-
-def _placed(fault: Fault, scenario: str) -> Fault:
-    """Return a fault of noise as one of a scenario's."""
-    here = f"{PLACE}.scenarios.{scenario}.dp"
-    place, allowed, remedy = (
-        re.sub(r"\bdp\b(?=[.= ])", here, text) for text in (fault.place, fault.allowed, fault.remedy)
-    )
-    return replace(fault, place=place, allowed=allowed, remedy=remedy)
 
 
 def _together(some: dict[str, Noised], by: Equalised | None, federation: Federation) -> Iterator[Fault]:

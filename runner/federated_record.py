@@ -133,6 +133,8 @@ def _client(site: Site, found: Harmonisation | None, done: Federated, closed: Se
             "k": after.k,
             "arirec": after.risk.arirec,
         }
+    elif (risk := done.training.wire.before.get((site.name, "risk"))) is not None:
+        facts = {"arirec": risk}
     return FederatedClient(
         name=site.name,
         train=len(site.train.frame),

@@ -4,7 +4,6 @@ from dataclasses import asdict, fields
 
 import pandas as pd
 
-from components.anonymization import Release
 from components.data import Table
 from components.dp.declarations import Noised
 from components.federation.accounts import Accounts, accounts
@@ -15,7 +14,6 @@ from components.federation.harmonising.outcome import Harmonisation
 from components.federation.messages import KINDS, Crossing, Wire
 from components.federation.setting import setting_of
 from components.federation.stage import Federated, Sites, federate
-from components.models import Model
 from runner import canonical
 from runner.comparing import Compared, compared, section, write
 from runner.facts import side_metrics
@@ -36,6 +34,9 @@ from schemas.tables import Metric
 ABSENT = "none"
 CHECKPOINT = "federation/checkpoint.npz"
 """Where a run in the making keeps the last round that is over, for as long as it lasts."""
+
+FEWEST = 10
+"""Test rows below which a site tells no figure of them: of a few rows it would say how single ones came out."""
 
 
 def federation(
@@ -59,7 +60,8 @@ def federation(
         setting = (
             None if privacy is None else setting_of(privacy, config.federation, learned_encoder=config.encoder.learn)
         )
-        settled = accounts(done, privacy, setting)
+        figures = at_sites(done, some, found)
+        settled = accounts(done, privacy, setting, others=0 if several is None else len(several.trials) - 1)
         raw = found is None and (privacy is None or bool(settled.reasons))
         files = save(job, done.model, raw=raw)
         _write(job, done, settled)
@@ -69,7 +71,7 @@ def federation(
             differential_privacy=None if privacy is None else privacy_section(privacy, done, settled),
             warnings=federation_warnings(some, done, privacy, settled),
         )
-        job.measured(federation_metrics(done, settled))
+        job.measured([*federation_metrics(done, settled), *figures])
         note.facts = {"rounds": len(done.training.rounds), "clients": len(done.training.clients)}
         note.outputs = {path.name: canonical.digest_file(path) for path in files}
     return done, settled, several
@@ -119,11 +121,13 @@ def _write(job: Job, done: Federated, settled: Accounts) -> None:
         job.record.output(path, release="internal", rows=len(table))
 
 
-def at_sites(model: Model, some: Partners, release: Release | None) -> list[Metric]:
-    """Measure a model on the test rows of each site."""
-    found = []
+def at_sites(done: Federated, some: Partners, found: Harmonisation | None) -> list[Metric]:
+    """Let each site measure the model on its own test rows, and tell what it found where it has enough of them."""
+    last, metrics = len(done.training.rounds), []
     for site in some.sites:
-        if len(site.test.frame):
-            test = site.test if release is None or release.seen is None else release.seen(site.test)
-            found += side_metrics(f"client:{site.name}", model, test, "test")[0]
-    return found
+        if len(site.test.frame) >= FEWEST:
+            test = site.test if found is None or found.seen is None else found.seen(site.test)
+            own = side_metrics(f"client:{site.name}", done.model, test, "test")[0]
+            told = some.wire.to_server(last, site.name, "figures", canonical.plain([each.model_dump() for each in own]))
+            metrics += [Metric.model_validate(each) for each in told]
+    return metrics

@@ -1,9 +1,9 @@
 """What the parts of a federation ask of each other, as far as a configuration tells."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from components.dp.checks import combination_faults, faults, small_enough
+from components.dp.checks import combination_faults, faults, personalise_of, small_enough
 from components.dp.declarations import ByEpsilon, Global, Noised, Record
 from components.federation.aggregation.checks import faults as aggregation_faults
 from components.federation.aggregation.checks import unweighable
@@ -11,6 +11,7 @@ from components.federation.declarations import Federation, Scaffold
 from components.federation.harmonising.declarations import harmonising_faults
 from components.federation.partitioning.declarations import ByColumn
 from components.federation.setting import setting_of
+from runner.noises import noises
 from schemas.dataset import NUMERIC
 from schemas.faults import Fault
 from schemas.wording import names
@@ -62,8 +63,8 @@ def client_faults(config: Any, clients: Sequence[str]) -> Iterator[Fault]:
     federation: Federation = config.federation
     yield from _named(config, clients)
     yield from aggregation_faults(federation.aggregation, federation.drift, clients)
-    if isinstance(config.dp, Noised):
-        yield from faults(config.dp, len(clients))
+    for privacy, placed in noises(config):
+        yield from map(placed, faults(privacy, len(clients)))
 
 
 def _known_clients(config: Any) -> list[str]:
@@ -81,12 +82,17 @@ def _named(config: Any, known: Sequence[str]) -> Iterator[Fault]:
     federation: Federation = config.federation
     places = {f"federation.attacks.{number}.clients": each.clients for number, each in enumerate(federation.attacks)}
     places["federation.harmonising.site_hierarchies"] = list(federation.harmonising.site_hierarchies)
-    if isinstance(how := getattr(config.dp, "personalise", None), ByEpsilon):
-        places["dp.personalise.clients"] = list(how.clients)
     for place, given in places.items():
-        for name in given:
-            if name not in known:
-                yield Fault(place, f"there is no client {name!r}", f"one of {names(known)}", "correct the name")
+        yield from _strangers(place, given, known)
+    for privacy, placed in noises(config):
+        if isinstance(how := personalise_of(privacy), ByEpsilon):
+            yield from map(placed, _strangers("dp.personalise.clients", how.clients, known))
+
+
+def _strangers(place: str, given: Iterable[str], known: Sequence[str]) -> Iterator[Fault]:
+    for name in given:
+        if name not in known:
+            yield Fault(place, f"there is no client {name!r}", f"one of {names(known)}", "correct the name")
 
 
 def _client_column(config: Any) -> Iterator[Fault]:

@@ -48,7 +48,7 @@ from runner.facts import (
     utility_metrics,
 )
 from runner.federated_record import federation_lines
-from runner.federating import at_sites, federation
+from runner.federating import federation
 from runner.folder import Workspace
 from runner.given import read_given
 from runner.job import Job
@@ -151,9 +151,7 @@ def _flow(job: Job) -> list[str]:
     retrained = _retraining(job, release, original, keep=some is None)
     together, lines, several = _federation(job, some, agreed, parts, release)
     outcome = minimization(job, aim, _kept(job, original, retrained, together, release))
-    _assessment(
-        job, parts, release, {"original": original, "anonymized": retrained, "federated": together}, outcome, some
-    )
+    _assessment(job, parts, release, {"original": original, "anonymized": retrained, "federated": together}, outcome)
     if release is not None:
         job.record.note(flow=rows_and_columns(reading, parts, release))
     return summary(
@@ -371,7 +369,6 @@ def _assessment(
     release: Release | None,
     models: dict[str, Model | None],
     outcome: Outcome | None,
-    some: Partners | None,
 ) -> None:
     """Measure every model, and the two reference lines, on the same rows; each sees them as it was taught to.
 
@@ -392,8 +389,6 @@ def _assessment(
                 metrics, warnings = utility_metrics(scope, model, rows)
                 job.measured(metrics)
                 job.record.note(warnings=warnings)
-        if some is not None and models["federated"] is not None:
-            job.measured(at_sites(models["federated"], some, release))
 
 
 def _seen(parts: Split, release: Release | None) -> Split:

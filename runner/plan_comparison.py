@@ -12,7 +12,7 @@ from components.federation.aggregation.weights import client_weights
 from components.federation.model import Space, network_of
 from components.federation.scenarios import by_policy, comparable
 from components.federation.setting import setting_of
-from runner.comparison_rules import scenarios_of
+from runner.noises import scenarios_of
 
 A_ROW, A_WEIGHT, PRIVATE, A_TRAINING = 2e-7, 4e-9, 2.0, 0.1
 """Seconds of one core: a pass over a row, for each weight more, how often that for DP-SGD, and around a training."""

@@ -22,6 +22,12 @@ def personalise_of(privacy: Noised) -> Personalise | None:
     return None if isinstance(privacy, Global) else privacy.personalise
 
 
+def follows_risk(privacy: Noised) -> bool:
+    """Say whether clients' noise follows their risks."""
+    how = personalise_of(privacy)
+    return how is not None and not isinstance(how, ByEpsilon)
+
+
 def faults(privacy: Noised, clients: int | None = None) -> Iterator[Fault]:
     """Yield what is wrong with a declaration by itself.
 

@@ -29,6 +29,14 @@ _RELEASED: dict[Mechanism, str] = {
     "record": "the messages sent by client {client}",
 }
 
+_INPUTS = {
+    False: "An input is the client's train rows as they were split and prepared.",
+    True: "An input is the client's train rows as they were split and prepared, and how many there are is public.",
+}
+
+PREPARED = "how its rows were checked, split and prepared"
+"""What comes before training, and follows from rows that no noise is on."""
+
 _PARTY_WORDS: dict[Party, str] = {
     "outsider": "an outsider who sees the released model",
     "client": "another client",
@@ -105,7 +113,8 @@ def sentence(claim: Claim) -> str:
         Begins with `NO_GUARANTEE` where the claim is withdrawn, and gives no epsilon then.
     """
     ends = (
-        f"Covered: {_listed(claim.covered)}. Not covered: {_listed(claim.not_covered)}. Multipliers were {claim.basis}."
+        f"{_INPUTS[claim.mechanism == 'record']} Covered: {_listed(claim.covered)}. "
+        f"Not covered: {_listed((PREPARED, *claim.not_covered))}. Multipliers were {claim.basis}."
     )
     if claim.reasons:
         return f"Client {claim.client}: {NO_GUARANTEE}, since {'; '.join(claim.reasons)}. {ends}"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from components.dp.declarations import Relation
 from components.dp.sensitivity import Mechanism
 
 NO_GUARANTEE = "no formal guarantee"
@@ -34,6 +35,8 @@ class Setting:
         Whether an average divides by the clients that were expected or by those that came.
     answered, declared : int
         Of distributed noise: the fewest clients of a round, and the declared smallest cohort.
+    relation : {"zero_out", "replace_table", "add_remove_record", "replace_record"}
+        What neighbouring inputs differ in. Unless it fixes how many rows a client has, nothing may follow from that.
     """
 
     mechanism: Mechanism
@@ -48,6 +51,7 @@ class Setting:
     divisor: Literal["expected", "realised"] = "expected"
     answered: int = 1
     declared: int = 1
+    relation: Relation = "replace_record"
 
 
 def withdrawn(setting: Setting) -> tuple[str, ...]:
@@ -121,9 +125,17 @@ def _of_a_sum(setting: Setting) -> dict[str, bool]:
 
 
 def _of_messages(setting: Setting) -> dict[str, bool]:
-    """Noised messages carry their guarantee into whatever is computed from them alone."""
+    """Noised messages carry their guarantee into whatever is computed from them alone.
+
+    The accounting of record-level noise takes the number of rows for public, since rates and steps follow from it.
+    """
+    counted = setting.mechanism == "local" and setting.relation != "replace_record"
     return {
         "drift is scored on messages before their noise": setting.drift == "raw",
         "the aggregation looks at messages before their noise": setting.robust == "raw",
         "SCAFFOLD's control variates are sent without noise": setting.scaffold == "raw",
+        "SCAFFOLD's control variates are divided by a client's local steps, which tell of how many rows it has, and "
+        f"{setting.relation} lets these differ": counted and setting.scaffold == "noised",
+        "clients are weighted by their rows, which they tell without noise, and "
+        f"{setting.relation} lets these differ": counted and setting.weights == "rows",
     }

@@ -67,6 +67,11 @@ class Planned:
     rounds: int
     epsilon: Epsilon
 
+    @property
+    def by_risk(self) -> bool:
+        """Whether the multiplier follows a risk, its own or that of others."""
+        return self.basis == "data-derived" or self.band is not None
+
 
 def planned(
     privacy: Noised,

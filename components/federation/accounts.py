@@ -15,11 +15,14 @@ from components.federation.messages import KINDS, SERVER, Crossing
 from components.federation.stage import Federated
 from schemas.ledger import LedgerRow
 
-SHOWN_BY_NOISE = {
+SHOWN = {
     "multiplier": "its noise multiplier, which follows its risk, so that the noise tells of it",
     "band": "the band of risk that its noise multiplier belongs to",
+    "steps": "how many local steps it took in a round, by which its control changes are divided",
+    "drift scores": "how far its updates stood apart, reckoned from messages that do not carry all of the noise",
+    "other trainings": "figures of the other trainings of a comparison, on the same rows",
 }
-"""What no message says, and the strength of the noise shows."""
+"""What no message says, and something else shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Accounts:
     ledger: list[LedgerRow]
 
 
-def accounts(done: Federated, privacy: Noised | None, setting: Setting | None) -> Accounts:
+def accounts(done: Federated, privacy: Noised | None, setting: Setting | None, *, others: int = 0) -> Accounts:
     """Settle the accounts of a federation.
 
     Parameters
@@ -48,31 +51,48 @@ def accounts(done: Federated, privacy: Noised | None, setting: Setting | None) -
     done : Federated
     privacy : Noised or None
     setting : Setting or None
-        See `components.federation.privacy.setting_of`.
+        See `components.federation.setting.setting_of`.
+    others : int, optional
+        Trainings of a comparison on the same rows, whose weights nobody keeps and whose figures are shown.
     """
     crossings = done.training.wire.crossings
     if privacy is None or setting is None:
-        return Accounts({}, (), [*_uncovered(crossings, with_updates=True)])
+        rows = [_shown_row(client.name, "other trainings") for client in done.training.clients] if others else []
+        return Accounts({}, (), [*rows, *_uncovered(crossings, with_updates=True)])
     reasons = withdrawn(setting)
     mechanism = mechanism_of(privacy)
     relation: Relation = getattr(privacy, "relation", "replace_table")
     cohort = getattr(privacy, "smallest_cohort", None) or len(done.training.clients)
-    claims, rows = {}, []
+    claims, rows, shown = {}, [], _shown_of_all(done, setting, others)
     for client in done.training.clients:
         plan = done.guarded.plans[client.name]
-        basis, told = plan.basis, _shown(plan)
+        basis, told = plan.basis, [*_shown(plan), *shown]
         account = client.guard.account or Accountant(client.name, privacy.delta)
         terms = Terms(mechanism, relation, basis, cohort, reasons)
         rows += covered_rows(account, terms)
-        rows += [LedgerRow(client=client.name, kind=kind, covered=False, note=SHOWN_BY_NOISE[kind]) for kind in told]
-        claims[client.name] = _claim(done, account, terms, [SHOWN_BY_NOISE[kind] for kind in told])
+        rows += [_shown_row(client.name, kind) for kind in told]
+        claims[client.name] = _claim(done, account, terms, [SHOWN[kind] for kind in told])
     paper = isinstance(privacy, Personalized) and privacy.paper
     return Accounts(claims, reasons, [*rows, *_uncovered(crossings, with_updates=paper)])
 
 
 def _shown(plan: Planned) -> list[str]:
-    """Return which keys of `SHOWN_BY_NOISE` hold of a client."""
+    """Return which keys of `SHOWN` its plan makes hold of a client."""
     return ["multiplier"] * (plan.basis == "data-derived") + ["band"] * (plan.band is not None)
+
+
+def _shown_of_all(done: Federated, setting: Setting, others: int) -> list[str]:
+    """Return which keys of `SHOWN` hold of every client."""
+    found = []
+    if setting.scaffold != "none" and setting.mechanism != "record":  # whose clients tell their rows
+        found.append("steps")
+    if setting.mechanism in ("server", "distributed") and any(each.closed.checked for each in done.training.rounds):
+        found.append("drift scores")
+    return found + ["other trainings"] * bool(others)
+
+
+def _shown_row(client: str, kind: str) -> LedgerRow:
+    return LedgerRow(client=client, kind=kind, covered=False, note=SHOWN[kind])
 
 
 def _claim(done: Federated, account: Accountant, terms: Terms, shown: Iterable[str]) -> Claim:

@@ -166,7 +166,8 @@ def trials(  # noqa: PLR0913  # each is another part of the run
     keep : callable, optional
         Given the first scenario at the first seed, with all that came of it.
     wire : Wire, optional
-        That the sites have used already; the training that is kept goes on with it, all others have their own.
+        That the sites have used already; the training that is kept goes on with it, all others begin with what had
+        crossed on it.
 
     Yields
     ------
@@ -175,15 +176,18 @@ def trials(  # noqa: PLR0913  # each is another part of the run
     """
     done = {(each.scenario, each.number): each for each in known}
     first = (next(iter(scenarios)), 1)
+    begun = (wire or Wire()).begun()
     for number, seed in enumerate(seeds, start=1):
         for name, privacy in scenarios.items():
             if (name, number) in done:
                 yield done[name, number]
                 continue
             began = perf_counter()
-            came = federate(params, privacy, model, sites, seed, wire=wire if (name, number) == first else None)
+            came = federate(
+                params, privacy, model, sites, seed, wire=wire if (name, number) == first else begun.begun()
+            )
             setting = None if privacy is None else setting_of(privacy, params, learned_encoder=learned_encoder)
-            settled = accounts(came, privacy, setting)
+            settled = accounts(came, privacy, setting, others=len(scenarios) * len(seeds) - 1)
             trial = _trial((name, number, seed), came, settled, utility(came.model, test), began)
             if (name, number) == first:
                 keep(came)

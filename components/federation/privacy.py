@@ -1,7 +1,7 @@
 """Differential privacy of a federation, from its declaration: who gets which noise."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from math import sqrt
 
 from components.dp import planning
@@ -44,6 +44,7 @@ def guarded(
     rows: Mapping[str, int],
     risks: Mapping[str, float],
     shares: Mapping[str, float],
+    tell: Callable[[str, float], float] = lambda _, multiplier: multiplier,
 ) -> Guarded:
     """Return the guards of all clients.
 
@@ -57,11 +58,18 @@ def guarded(
         ARIREC of what each client released.
     shares : mapping of str to float
         Weight of each client's update in what the server makes of them.
+    tell : callable, optional
+        Tells a client its multiplier where that follows its risk, and returns what the client reads.
     """
     if privacy is None:
         return Guarded({client: Open() for client in rows})
     training = planning.Training(schedule.rounds, schedule.local.batch_size, schedule.local.epochs)
-    plans = planned(privacy, rows, training, risks, shares)
+    plans = {
+        client: plan
+        if plan.multiplier is None or not plan.by_risk
+        else replace(plan, multiplier=tell(client, plan.multiplier))
+        for client, plan in planned(privacy, rows, training, risks, shares).items()
+    }
     noise = Noise.from_entropy() if privacy.noise_seed is None else Noise.from_seed(privacy.noise_seed)
     accounts = {client: Accountant(client, privacy.delta, privacy.budget) for client in rows}
     if isinstance(privacy, Record):

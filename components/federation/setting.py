@@ -27,4 +27,5 @@ def setting_of(privacy: Noised, federation: Federation, *, learned_encoder: bool
         weights=mean.weights,
         stops_on_raw=stop is not None and stop.monitor == "loss",
         divisor=mean.divisor or "expected",
+        relation=privacy.relation,
     )

@@ -12,7 +12,7 @@ from components.data.table import Table
 from components.dp.declarations import Noised
 from components.federation.aggregation.checks import faults
 from components.federation.aggregation.declarations import Mean
-from components.federation.aggregation.weights import client_weights
+from components.federation.aggregation.weights import shares_of
 from components.federation.attacks.declarations import AnyAttack
 from components.federation.attacks.simulate import attacked_classes, attacked_numbers
 from components.federation.checkpoint import identity, resume
@@ -20,6 +20,7 @@ from components.federation.client import Client
 from components.federation.control import ControlVariate
 from components.federation.declarations import Federation, FedProx, Scaffold
 from components.federation.equalising import Terms
+from components.federation.known import Known, told_before
 from components.federation.messages import Wire
 from components.federation.model import INITIAL, Space, engine_of, model_of, network_of
 from components.federation.privacy import Guarded, guarded
@@ -119,8 +120,16 @@ def federate(  # noqa: PLR0913  # each is another part of the run
     network = network_of(model, space)
     schedule = schedule_of(params, seed)
     wire = wire or Wire()
-    shares = _shares(params, rows, wire)
-    guards = guarded(privacy, schedule, rows, sites.risks, shares)
+    known = told_before(params.aggregation.rule, [privacy], rows, sites.risks, wire)
+    shares = shares_of(params.aggregation.rule, known.rows, params.participation)
+    guards = guarded(
+        privacy,
+        schedule,
+        known.rows,
+        known.risks,
+        shares,
+        lambda client, multiplier: float(wire.to_clients(0, "multiplier", multiplier, client)),
+    )
     clients = [_client(name, sites.tables[name], params, space, guards, seed) for name in rows]
     if isinstance(params, Scaffold):
         for client in clients:
@@ -137,8 +146,8 @@ def federate(  # noqa: PLR0913  # each is another part of the run
         control=np.zeros(network.layout.size) if isinstance(params, Scaffold) else None,
     )
     engine = engine_of(network, params.engine.backend, params.engine.chunk)
-    known = identity(_declared(params, privacy, model, space, seed), clients, network.layout)
-    training = Training(network, clients, server, engine, wire, schedule, guards.clips, identity=known)
+    identical = identity(_declared(params, privacy, model, space, seed), clients, network.layout)
+    training = Training(network, clients, server, engine, wire, schedule, guards.clips, identity=identical)
     if checkpoint is not None:
         resume(training, checkpoint)
     ended = training.run(after_round)
@@ -161,10 +170,14 @@ def schedule_of(params: Federation, seed: int) -> Schedule:
     return Schedule(params.rounds, params.participation, local_training(params), seed, params.early_stop)
 
 
-def terms(params: Federation, sites: Sites, seed: int) -> Terms:
+def terms(params: Federation, known: Known, seed: int) -> Terms:
     """Return what decides which figure the noise of a scenario comes to."""
-    rows = sites.rows
-    return Terms(schedule_of(params, seed), rows, sites.risks, _shares(params, rows, Wire()))
+    return Terms(
+        schedule_of(params, seed),
+        known.rows,
+        known.risks,
+        shares_of(params.aggregation.rule, known.rows, params.participation),
+    )
 
 
 def local_training(params: Federation) -> LocalTraining:
@@ -199,17 +212,6 @@ def _declared(params: Federation, privacy: Noised | None, model: Declaration, sp
         "seed": seed,
     }
     return sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-
-
-def _shares(params: Federation, rows: Mapping[str, int], wire: Wire) -> dict[str, float]:
-    """Return every client's weight as a share of what a round expects; rows are told where they weigh."""
-    rule = params.aggregation.rule
-    if not isinstance(rule, Mean):
-        rule = Mean()  # rules that weigh nobody
-    known = dict.fromkeys(rows, 1)
-    if rule.weights == "rows":
-        known = {client: wire.to_server(0, client, "rows", count) for client, count in rows.items()}
-    return {client: weight / params.participation for client, weight in client_weights(rule, known).items()}
 
 
 def _divides_by_expected(params: Federation, privacy: Noised | None) -> bool:

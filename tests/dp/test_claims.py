@@ -37,10 +37,16 @@ def test_the_sentence_says_everything():
         "For any two inputs of client A that are neighbours under replace table (any two tables), all else fixed, the "
         "messages sent by client A in rounds 1..10 are (7.512, 1e-05)-DP, computed from clip 1, multiplier 4, 9 "
         "participations, rate 1 and 9 noised releases. Against an outsider who sees the released model epsilon 7.512; "
-        "another client epsilon 7.512; the server epsilon 7.512. Covered: updates. Not covered: row counts, risks. "
-        "Multipliers were data-derived. The released model inherits that epsilon for client A; for an arbitrary person "
-        "the guarantee is the largest of all clients."
+        "another client epsilon 7.512; the server epsilon 7.512. An input is the client's train rows as they were "
+        "split and prepared. Covered: updates. Not covered: how its rows were checked, split and prepared, row counts, "
+        "risks. Multipliers were data-derived. The released model inherits that epsilon for client A; "
+        "for an arbitrary person the guarantee is the largest of all clients."
     )
+
+
+def test_under_noise_by_record_how_many_rows_there_are_is_public():
+    said = sentence(replace(CLAIM, mechanism="record", relation="add_remove_record"))
+    assert "as they were split and prepared, and how many there are is public." in said
 
 
 def test_noise_at_the_server_says_whom_it_does_not_hold_against():

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from components.dp.conditions import Setting, withdrawn
+from components.dp.conditions import Setting, remedy_of, withdrawn
 from components.dp.sensitivity import sensitivity, strengths
 from schemas.faults import ConfigurationError
 
@@ -59,6 +59,18 @@ def test_noised_messages_bear_all_that_is_computed_from_them_alone(mechanism: An
     assert withdrawn(replace(Setting(mechanism), **{what: "noised"})) == ()
     assert len(withdrawn(replace(Setting(mechanism), **{what: "raw"}))) == 1
     assert withdrawn(Setting(mechanism, weights="rows", divisor="realised")) == ()
+
+
+@pytest.mark.parametrize("mechanism", OWN)
+@pytest.mark.parametrize("change", [{"scaffold": "noised"}, {"weights": "rows"}], ids=["scaffold", "rows"])
+@pytest.mark.parametrize("relation", ["zero_out", "replace_table", "add_remove_record", "replace_record"])
+def test_what_follows_from_the_number_of_rows_bears_no_neighbours_that_differ_in_it(
+    mechanism: Any, change: dict[str, Any], relation: Any
+):
+    # A table of 100 rows and one of 10,000 are neighbours under replace_table: weights and local steps tell them apart.
+    found = withdrawn(Setting(mechanism, relation=relation, **change))
+    assert len(found) == (mechanism == "local" and relation != "replace_record")
+    assert all(remedy_of(reason) for reason in found)
 
 
 def test_shares_of_noise_need_the_declared_cohort():

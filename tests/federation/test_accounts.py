@@ -155,11 +155,13 @@ def test_the_ledgers_sum_costs_more_than_its_parts_and_less_than_their_sum() -> 
 
 def test_control_variates_are_no_second_release() -> None:
     given = {"rounds": 5, "local": {"learning_rate": 0.1}}
-    _, plain = settled(FedAvg.model_validate(given), of_updates())
-    _, found = settled(Scaffold.model_validate(given), of_updates())
+    noise = of_updates(relation="replace_record")
+    _, plain = settled(FedAvg.model_validate(given), noise)
+    _, found = settled(Scaffold.model_validate(given), noise)
     assert outside(found) == outside(plain)
     assert {row.kind for row in found.ledger if row.covered} == {"update", "all"}
-    assert [row.kind for row in found.ledger] == [row.kind for row in plain.ledger]
+    assert [row.kind for row in found.ledger if row.kind != "steps"] == [row.kind for row in plain.ledger]
+    assert len(rows_of(found, "steps")) == 3  # by which they are divided, so that they tell of rows
     assert all("control variate" in sentence(claim).split("Not covered")[0] for claim in found.claims.values())
 
 
@@ -189,6 +191,7 @@ SEEDED = of_updates(noise_seed=3)
         (SEEDED, {}),
         (Record(multiplier=2.0, target_epsilon=None, noise_seed=3), {}),
         (of_updates(unproven="report"), STOP),
+        (of_updates(unproven="report"), BY_ROWS),
     ],
     ids=lambda each: next(iter(each), "plain") if isinstance(each, dict) else each.name,
 )
@@ -205,9 +208,10 @@ def test_where_no_epsilon_holds_none_is_told(privacy: Noised, params: dict[str, 
     assert {row.client for row in found.ledger} == set(THREE.tables)
 
 
-@pytest.mark.parametrize("params", [DRIFT, MEDIAN, BY_ROWS, REALISED, FIXED], ids=lambda each: next(iter(each)))
+@pytest.mark.parametrize("params", [DRIFT, MEDIAN, BY_ROWS, REALISED, FIXED])
 def test_clients_own_noise_keeps_its_epsilon_whatever_the_server_makes_of_messages(params: dict[str, Any]) -> None:
-    _, found = settled(FedAvg.model_validate({"rounds": 10, **params}), of_updates(), alike())
+    noise = of_updates(relation="replace_record")
+    _, found = settled(FedAvg.model_validate({"rounds": 10, **params}), noise, alike())
     assert not found.reasons
     assert outside(found) == pytest.approx([7.51128] * 3, abs=1e-4)
 
@@ -232,8 +236,31 @@ def test_the_sentence_has_all_its_conditions() -> None:
         "10 participations",
         "rate 1 ",
         "Covered: what a round of training changed of the weights.",
-        "Not covered: standard deviation of the noise",
+        "An input is the client's train rows as they were split and prepared.",
+        "Not covered: how its rows were checked, split and prepared, re-identification risk (ARIREC)",
+        "standard deviation of the noise",
         "data-derived",
         "the guarantee is the largest of all clients",
     ):
         assert part in text, part
+
+
+@pytest.mark.parametrize("noise_from", ["server", "clients"])
+def test_drift_scores_are_told_of_where_messages_have_not_all_of_the_noise(noise_from: str) -> None:
+    noise = Global.model_validate({"multiplier": 4.0, "target_epsilon": None, "noise_from": noise_from})
+    _, found = settled(FedAvg(rounds=2, drift=Drift(action="report")), noise)
+    assert not found.reasons
+    assert [row.client for row in rows_of(found, "drift scores")] == list(THREE.tables)
+    assert all("how far its updates stood apart" in sentence(claim) for claim in found.claims.values())
+    for blind in (FedAvg(rounds=2, drift=None), FedAvg(rounds=0, drift=Drift(action="report"))):
+        assert not rows_of(settled(blind, noise)[1], "drift scores")
+    assert not rows_of(settled(FedAvg(rounds=2, drift=Drift(action="report")), of_updates())[1], "drift scores")
+
+
+def test_other_trainings_on_the_same_rows_are_told_of() -> None:
+    params = FedAvg(rounds=1, drift=None)
+    for noise in (None, of_updates()):
+        done = federate(params, noise, Linear(), THREE, 0)
+        found = accounts(done, noise, None if noise is None else setting_of(noise, params), others=39)
+        assert [row.client for row in rows_of(found, "other trainings")] == list(THREE.tables)
+        assert all("other trainings" in sentence(claim) for claim in found.claims.values())

@@ -20,6 +20,7 @@ from components.dp.declarations import (
 from components.dp.equalising import servers_multiplier
 from components.federation.declarations import FedAvg, Local
 from components.federation.equalising import Terms, equalised
+from components.federation.known import Known
 from components.federation.model import Space, network_of
 from components.federation.scenarios import Equalised
 from components.federation.stage import INITIAL, Sites, federate, terms
@@ -53,7 +54,7 @@ def sites() -> Sites:
 
 @pytest.fixture(scope="module")
 def setting() -> Terms:
-    return terms(PARAMS, sites(), 0)
+    return terms(PARAMS, Known(ROWS, RISKS), 0)
 
 
 def at(setting: Terms, privacy: Noised | None) -> dict[str, float]:
@@ -134,7 +135,7 @@ def noise_of(privacy: Noised, params: FedAvg) -> float:
 
 def test_equal_variance_is_that_of_the_noise_that_is_really_added() -> None:
     params = FedAvg(rounds=1, local=Local(batch_size=64, learning_rate=1e-9))
-    setting = terms(params, sites(), 0)
+    setting = terms(params, Known(ROWS, RISKS), 0)
     distributed = Global(target_epsilon=3.0, noise_from="clients", clipping=Fixed(norm=0.3))
     scenarios: dict[str, Noised | None] = {
         "local": LOCAL,
@@ -153,6 +154,6 @@ def test_equal_variance_is_that_of_the_noise_that_is_really_added() -> None:
 
 def test_the_noise_of_steps_adds_up_to_what_is_said_of_it() -> None:
     params = FedAvg(rounds=1, local=Local(batch_size=64, learning_rate=1e-3, epochs=2))
-    setting = terms(params, sites(), 0)
+    setting = terms(params, Known(ROWS, RISKS), 0)
     record = Record(multiplier=500.0, target_epsilon=None, clip=0.01, personalise=ByMax())
     assert noise_of(record, params) == pytest.approx(setting.figure(record, "variance"), rel=0.2)

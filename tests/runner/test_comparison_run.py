@@ -56,6 +56,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     return Ended(tmp_path_factory.mktemp("compared"), *TINY)
 
 
+def _bare(run: Ended) -> list[dict[str, Any]]:
+    """Return the ledger's rows that no guarantee covers."""
+    ledger = run.table("ledger.csv")
+    return [*ledger[~ledger["covered"]].to_dict("records")]
+
+
 def test_every_scenario_at_every_seed_stands_in_a_table(run: Ended) -> None:
     seeds = run.table("data/seeds.csv")
     assert list(seeds["scenario"]) == SCENARIOS * 3
@@ -136,6 +142,9 @@ def test_closing_lines_hold_each_scenario_against_the_reference_lines(run: Ended
     assert " linear" in lines[first]
     assert [line.split("] ")[1].split(",")[0] for line in lines[first + 1 : first + 5]] == SCENARIOS
     assert "over 3 paired seeds" in lines[first + 5]
+    assert "ledger       of that training alone; 11 others used the same rows" in lines
+    assert {row["note"].split(" of")[0] for row in _bare(run) if row["kind"] == "other trainings"} == {"figures"}
+    assert len({row["client"] for row in _bare(run)}) == 3
     assert "by_client over alike" in run.out
     assert "by_client: 1 at every client" in run.out
     (risks,) = (line for line in lines if line.startswith("arirec"))

@@ -164,10 +164,11 @@ def test_the_messages_are_those_of_the_protocol_and_no_others(done: Any, name: s
 
 def more(name: str, rounds: int, came: int) -> Iterator[tuple[str, int]]:
     """Yield what crosses beside levels, weights and updates."""
+    yield "figures", 4
     if name in {"record", "personalized"}:
-        yield "noise", came
+        yield from {"noise": came, "multiplier": 4}.items()
     if name == "record":
-        yield from {"control": rounds, "control change": came}.items()
+        yield from {"rows": 4, "control": rounds, "control change": came}.items()
     if name in {"personalized", "global"}:
         yield "clip norm", rounds
     if name == "personalized":

@@ -54,6 +54,14 @@ FAULTS: dict[str, tuple[tuple[str, ...], list[str]]] = {
             "it is beyond the budget",
         ],
     ),
+    "weights and steps that tell of rows": (
+        (*CALM[1:], "dp=personalized", "federation=scaffold", "federation.aggregation.rule.weights=rows"),
+        [
+            "divided by a client's local steps",
+            "weighted by their rows, which they tell without noise, and replace_table lets these differ",
+            "set federation.aggregation.rule.weights=equal",
+        ],
+    ),
     "drawn clients": (
         (
             *CALM,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from components.federation.aggregation.checks import PLACE, other_clients
-from components.federation.aggregation.declarations import Mean
+from components.federation.aggregation.declarations import Mean, Rule
 from components.federation.aggregation.rules import FloatArray
 from schemas.faults import ConfigurationError, Fault
 
@@ -42,6 +42,26 @@ def client_weights(params: Mean, rows: Mapping[str, int]) -> dict[str, float]:
             Fault(f"{PLACE}.weights", "no client has a training row to be weighed by", remedy="set it to equal")
         )
     return {client: amount / total for client, amount in amounts.items()}
+
+
+def weighs_rows(rule: Rule) -> bool:
+    """Say whether clients count for their rows."""
+    return isinstance(rule, Mean) and rule.weights == "rows"
+
+
+def shares_of(rule: Rule, rows: Mapping[str, int], participation: float) -> dict[str, float]:
+    """Return every client's weight as a share of what a round expects; rules that weigh nobody take all alike.
+
+    Parameters
+    ----------
+    rule : Rule
+    rows : mapping of str to int
+        See `client_weights`.
+    participation : float
+        Chance of each client to take part in a round, in (0, 1].
+    """
+    weights = client_weights(rule if isinstance(rule, Mean) else Mean(), rows)
+    return {client: weight / participation for client, weight in weights.items()}
 
 
 def largest_contribution(weights: FloatArray | Sequence[float], clip: float) -> float:

@@ -63,6 +63,20 @@ def test_noise_of_a_scenario_is_checked_like_any_other() -> None:
     assert f"one of {place} and {SCENARIOS}.global.dp.target_epsilon" in found[place]
 
 
+def test_noise_of_a_scenario_is_held_against_the_clients_that_there_are() -> None:
+    by_client = "{name: record, target_epsilon: null, personalise: {name: epsilon, default: 1.0, clients: {Ukk: 2.0}}}"
+    shares = f"{SCENARIOS}.global.dp.noise_from=clients", f"{SCENARIOS}.global.dp.smallest_cohort=11"
+    found = faults(f"{SCENARIOS}.record.dp={by_client}", *shares)
+    assert found.keys() == {
+        f"{SCENARIOS}.record.dp.personalise.clients",
+        f"{SCENARIOS}.global.dp.smallest_cohort",
+    }
+    assert "there is no client 'Ukk'" in found[f"{SCENARIOS}.record.dp.personalise.clients"]
+    assert "at most 10" in found[f"{SCENARIOS}.global.dp.smallest_cohort"]
+    drawn = ("federation/clients=iid", "federation.clients.clients=4")
+    assert "at most 4" in faults(*drawn, *shares)[f"{SCENARIOS}.global.dp.smallest_cohort"]
+
+
 def test_noise_of_the_server_covers_no_exclusion() -> None:
     (told,) = faults("federation.drift.action=exclude").values()
     assert "no epsilon holds: drifting clients are left out" in told
