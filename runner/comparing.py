@@ -18,14 +18,12 @@ from components.federation.known import told_before
 from components.federation.messages import Wire
 from components.federation.scenarios import unit_of
 from components.federation.stage import Federated, Sites, terms
+from runner.facts import HEADLINE
 from runner.job import Job
 from runner.noises import scenarios_of
 from schemas.tables import Metric
 
 SEEDS, MEANS, CLIENTS = "data/seeds.csv", "federation/comparison.csv", "federation/comparison_clients.csv"
-HEADLINE = {"regression": "mae", "classification": "accuracy"}
-"""The figure of the closing lines, by task."""
-
 TOO_LONG = 1e5
 
 RELEASED = (

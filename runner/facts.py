@@ -202,6 +202,25 @@ def side_metrics(
     return metrics, warnings
 
 
+HEADLINE = {"regression": "mae", "classification": "accuracy"}
+"""The figure that models are held against each other by, by task."""
+
+
+def no_better(metrics: Iterable[Metric], task: str) -> list[str]:
+    """Say where sites trained a model together that is no better on test rows than predicting one value for all."""
+    name = HEADLINE[task]
+    found = {
+        each.scope: each.value
+        for each in metrics
+        if each.stage == "model" and each.split == "test" and each.metric == name and not each.column
+    }
+    constant, federated = found.get("constant"), found.get("federated")
+    if constant is None or federated is None or (federated < constant if name == "mae" else federated > constant):
+        return []
+    beside = f"{name} {federated:.4g}, and {constant:.4g}"
+    return [f"the federated model is no better than the constant line ({beside}): look at noise and learning rate"]
+
+
 def disclosures(after: Measurement) -> list[str]:
     """Say what the classes give away: k rows that share one value hide nobody's value, nor do persons who all have it.
 

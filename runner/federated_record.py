@@ -6,12 +6,15 @@ from importlib.metadata import version
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from components.dp.checks import mechanism_of
 from components.dp.claims import MEANINGLESS, WEAK, Claim, named, sentence, worst
 from components.dp.conditions import NO_GUARANTEE
 from components.dp.declarations import Noised, Relation
 from components.dp.sensitivity import UNITS, Party, sensitivity
 from components.federation.accounts import Accounts
+from components.federation.drift.scoring import powerless
 from components.federation.harmonising.outcome import Harmonisation
 from components.federation.server import Closed
 from components.federation.sites import Site
@@ -22,6 +25,8 @@ from runner.partners import Partners
 from schemas.record import ClientPrivacy, FederatedClient, FederatedRound
 from schemas.tables import Metric
 from schemas.wording import names
+
+BLIND = "the drift check can find nobody: the clients' noise hides whatever can be done to an update that is clipped"
 
 
 def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]]:
@@ -217,7 +222,19 @@ def federation_warnings(some: Partners, done: Federated, privacy: Noised | None,
         found.append(
             f"{some.partition.shared_persons} persons have rows at several clients: what they lose there adds up"
         )
-    return [*found, *_idle_rounds(done)]
+    return [*found, *_blind(done), *_idle_rounds(done)]
+
+
+def _blind(done: Federated) -> list[str]:
+    """Say where the drift check could not have seen anything, since the clients' noise hides it."""
+    training = done.training
+    clips = [each.clip for each in training.rounds if each.clip is not None]
+    noise = np.array([client.guard.deviation for client in training.clients])
+    drift = training.server.drift
+    if drift is None or not drift.noise_correction or not clips:
+        return []
+    hidden = powerless(noise, training.network.layout.size, max(clips))
+    return [BLIND] * hidden
 
 
 def _idle_rounds(done: Federated) -> list[str]:

@@ -39,6 +39,7 @@ from runner.facts import (
     digests_of,
     disclosures,
     failing_rows,
+    no_better,
     not_claimed,
     privacy_metrics,
     quality_metrics,
@@ -389,6 +390,7 @@ def _assessment(
                 metrics, warnings = utility_metrics(scope, model, rows)
                 job.measured(metrics)
                 job.record.note(warnings=warnings)
+        job.record.note(warnings=no_better(job.metrics, job.config.dataset.task))
 
 
 def _seen(parts: Split, release: Release | None) -> Split:

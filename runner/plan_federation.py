@@ -1,20 +1,25 @@
 """What a plan says of a federation: who would train on how many rows, and what that would cost each client."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from components.data import Table, read
 from components.dp.claims import named
 from components.dp.conditions import NO_GUARANTEE, withdrawn
-from components.dp.declarations import ByMax, ByMean, ByMinMax, ByShift, ByTiers, Noised, Record
+from components.dp.declarations import ByMax, ByMean, ByMinMax, ByShift, ByTiers, Noised, Personalized, Record
 from components.dp.planning import Planned, Training, planned
 from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.weights import client_weights
 from components.federation.declarations import Federation
+from components.federation.drift.scoring import powerless
+from components.federation.model import Space, network_of
 from components.federation.partitioning.partition import partition
 from components.federation.setting import setting_of
 from components.federation.sites import sites
 from runner.compose import Composed
+from runner.federated_record import BLIND
 from runner.federation_rules import client_faults, large_delta
 from runner.plan_comparison import comparison_lines
 from schemas.declaration import Declaration
@@ -89,6 +94,8 @@ def _costs(config: Any, privacy: Noised, rows: dict[str, int]) -> Iterator[tuple
         )
     if len(rows) > MOST:
         yield "", f"and {len(rows) - MOST} more"
+    if _blind(config, privacy, plans):
+        yield "drift", BLIND
     reasons = withdrawn(setting_of(privacy, federation, learned_encoder=config.encoder.learn))
     if reasons:
         yield "guarantee", f"{NO_GUARANTEE}: {'; '.join(reasons)}"
@@ -98,6 +105,16 @@ def _costs(config: Any, privacy: Noised, rows: dict[str, int]) -> Iterator[tuple
     yield "guarantee", f"{named(worst)} at delta {privacy.delta:g} for the worst client{risk}"
     if large := large_delta(privacy, rows):
         yield "", large
+
+
+def _blind(config: Any, privacy: Noised, plans: Mapping[str, Planned]) -> bool:
+    """Say whether the noise on updates hides all that the drift check could look for."""
+    drift = config.federation.drift
+    if drift is None or not drift.noise_correction or not isinstance(privacy, Personalized) or privacy.paper:
+        return False
+    noise = np.array([(plan.multiplier or 0.0) * privacy.clipping.norm for plan in plans.values()])
+    size = network_of(config.model, Space.of(config.dataset)).layout.size
+    return powerless(noise, size, privacy.clipping.norm)
 
 
 def _before(config: Any) -> str:

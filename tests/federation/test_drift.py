@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
+from scipy import stats
 
 from components.federation.drift.check import Checked, check
 from components.federation.drift.declarations import Drift
 from components.federation.drift.distances import CEILING, Metric, distances
-from components.federation.drift.scoring import scores, threshold
+from components.federation.drift.scoring import UNLIKELY, beyond_noise, powerless, scores, threshold
 from components.federation.drift.table import COLUMNS, table
 from components.federation.layout import Layout
 
@@ -277,6 +278,55 @@ def test_scores_over_the_threshold_within_the_noise_are_told_apart() -> None:
     for each in found:
         assert not (each.within_noise & each.flagged).any()
         assert np.array_equal(each.scores > each.threshold, each.within_noise | each.flagged)
+
+
+@pytest.mark.parametrize("numbers", [1, 4, 30, 300])
+@pytest.mark.parametrize(
+    "noise", [[0.1] * 5, [0.1, 0.1, 0.2, 0.2, 0.4], [0.05] * 9 + [0.3]], ids=["alike", "by risk", "one"]
+)
+def test_noise_alone_is_called_more_than_noise_as_seldom_as_it_says(numbers: int, noise: list[float]) -> None:
+    known, draw, trials = np.array(noise), np.random.default_rng(numbers), 4000
+    same = draw.normal(size=numbers)
+    found = np.zeros(len(known))
+    for _ in range(trials):
+        found += beyond_noise(same + known[:, None] * draw.normal(size=(len(known), numbers)), known, "mean")
+    allowed = stats.binom.ppf(1 - 1e-4, trials, stats.norm.sf(UNLIKELY))  # of a client, a chance of .00135
+    assert found.max() <= allowed
+
+
+@pytest.mark.parametrize("numbers", [4, 300])
+def test_what_noise_could_not_have_done_is_seen_through_it(numbers: int) -> None:
+    known, draw = np.full(10, 0.1), np.random.default_rng(0)
+    apart = np.zeros((10, numbers))
+    apart[9, 0] = 1.6
+    seen = [beyond_noise(apart + 0.1 * draw.normal(size=apart.shape), known, "mean") for _ in range(100)]
+    assert np.mean(seen, axis=0)[9] == 1
+    assert np.mean(seen, axis=0)[:9].max() <= 0.03
+
+
+def test_a_layer_of_few_numbers_is_no_reason_to_flag_whom_noise_moved() -> None:
+    layout, draw = Layout(("w", "b"), ((200,), (1,))), np.random.default_rng(2)
+    noise, same = np.array([0.1] * 4 + [0.3]), draw.normal(0, 0.3, 201)
+    flagged = sum(
+        check(
+            Drift(metric="layerwise"),
+            layout,
+            clients(5),
+            same + noise[:, None] * draw.normal(size=(5, 201)),
+            noise=noise,
+        ).flagged
+        for _ in range(400)
+    )
+    assert flagged.max() <= 4
+
+
+def test_noise_hides_all_that_a_clipped_update_can_do_or_it_does_not() -> None:
+    # Of 20 numbers at 4 times the clip, the noise's energy is 320 clips squared, and opposite updates lie 4 apart.
+    assert powerless(np.full(10, 4.0), 20, 1.0)
+    assert not powerless(np.full(10, 0.1), 20, 1.0)
+    assert not powerless(np.array([0.1] * 9 + [4.0]), 20, 1.0)  # those that add little can be seen
+    assert not powerless(np.array([0.0] + [4.0] * 9), 20, 1.0)  # and one that adds none is no matter of noise
+    assert not powerless(np.full(2, 4.0), 20, 1.0)
 
 
 def test_weights_that_are_not_finite_or_not_one_row_a_client_are_refused() -> None:

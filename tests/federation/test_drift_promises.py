@@ -55,3 +55,7 @@ def test_the_splits_share_out_every_row_and_are_as_unequal_as_they_say() -> None
         assert sizes.sum() == 2_000
         assert (means.std() > 0.3) == (split == "labels")
         assert (sizes.max() > 3 * sizes.min()) == (split != "country")
+
+
+def test_the_default_run_leaves_no_honest_hospital_out_for_its_noise() -> None:
+    assert drift.spoilt(12)[0] == 0

@@ -87,7 +87,11 @@ def check(
     scored = scores(distances(sets, layout, params.metric, known), params.score)
     limit = threshold(scored, params.c, params.ratio, _far(params.metric, layout))
     over = scored > limit
-    within = np.zeros_like(over) if known is None else over & ~beyond_noise(sets, known, params.score)
+    within = np.zeros_like(over)
+    if known is not None:
+        parts = layout.slices if params.metric == "layerwise" else (slice(0, layout.size),)
+        beyond = [beyond_noise(sets[:, part], known, params.score, len(parts)) for part in parts]
+        within = over & ~np.any(beyond, axis=0)
     flagged = over & ~within
     before = streaks or {}
     now = {client: before.get(client, 0) + 1 if flag else 0 for client, flag in zip(clients, flagged, strict=True)}
