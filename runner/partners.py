@@ -73,11 +73,7 @@ def partners(job: Job, table: Table) -> Partners:
 def harmonised(job: Job, some: Partners, given: Given) -> tuple[Release, Harmonisation]:
     """Let sites anonymise their rows on levels that all agree on; return what they publish together."""
     how, method = job.config.federation.harmonising, job.config.anonymization
-    found = harmonise(how, method, some.sites, given, some.partition.column)
-    for each in found.told:
-        some.wire.to_server(0, each.site, each.kind, each.content)
-    if found.levels is not None:
-        some.wire.to_clients(0, "agreed levels", dict(found.levels))
+    found = harmonise(how, method, some.sites, given, some.partition.column, some.wire)
     return _together(found), found
 
 

@@ -51,6 +51,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "noise": Kind("standard deviation of the noise on each number of an update", "declared"),
         "figures": Kind("how well the trained model does on the client's test rows", "declared"),
         "spent": Kind("that a client's budget is spent", "public"),
+        "proposal": Kind("levels that the server asks a site about", "public"),
         "agreed levels": Kind("the levels that all sites publish on", "public"),
         "clip norm": Kind("clip norm of the round", "public"),
         "multiplier": Kind("noise multiplier of one client, by the risks of all", "public"),

@@ -1,14 +1,13 @@
 """Nothing crosses between clients and server but what the wire lists: content is copied, and all is counted."""
 
-import gc
 from collections import Counter
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from bench.reachable import reached
 from bench.tiny_sites import Scripted, scripted, sites
 from components.data.table import Table
 from components.dp.declarations import Adaptive, Global, Personalized
@@ -19,21 +18,6 @@ from components.federation.messages import EVERYONE, KINDS, SERVER, Wire
 from components.federation.server import Closed, Server
 from components.federation.stage import federate
 from components.models.declarations import Linear
-
-OPAQUE = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)
-"""Through these everything is reachable from everywhere."""
-
-
-def reached(start: Any) -> list[Any]:
-    """Return every object that can be got at from one."""
-    found: dict[int, Any] = {}
-    waiting = [start]
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in found and not isinstance(each, OPAQUE):
-            found[id(each)] = each
-            waiting += gc.get_referents(each)
-    return list(found.values())
 
 
 def holds_rows(each: Any, features: list[np.ndarray]) -> bool:
@@ -47,7 +31,7 @@ def test_no_row_and_no_client_can_be_got_at_from_the_server() -> None:
     privacy = Global(unproven="report", clipping=Adaptive())
     done = federate(params, privacy, Linear(), sites(30, 40), 0)
     features = [client.features for client in done.training.clients]
-    seen = reached([done.training.server, done.training.wire, done.training.rounds])
+    seen = list(reached([done.training.server, done.training.wire, done.training.rounds]))
     assert not [type(each) for each in seen if holds_rows(each, features)]
     assert any(each is done.training.server.weights for each in seen)
     assert any(holds_rows(each, features) for each in reached(done.training))  # what the walk is able to find

@@ -61,6 +61,10 @@ class Separable:
         """Return what each node of the lattice loses at least, shape of the lattice."""
         return self._outer(self.means)
 
+    def parts(self) -> list[FloatArray]:
+        """Return what each attribute adds on each level, none being suppressed (see `together`)."""
+        return [self._part(weight, mean) for weight, mean in zip(self._weights, self.means, strict=True)]
+
     def bounds_below(self, tried: Tried) -> FloatArray:
         """Return what the nodes up to `tried` lose at least, since each of them suppresses its nested tuples too."""
         extra = self._suppression(np.flatnonzero(tried.nested))
@@ -101,11 +105,28 @@ class Separable:
 
     def _outer(self, costs: Sequence[FloatArray]) -> FloatArray:
         """Put the costs of all attributes together, one axis per attribute."""
-        whole = np.zeros((1,) * len(costs))
-        for number, (weight, cost) in enumerate(zip(self._weights, costs, strict=True)):
-            part = self._part(weight, cost)
-            whole = whole + part.reshape([-1 if axis == number else 1 for axis in range(len(costs))])
-        return np.asarray(np.expm1(whole) if self._geometric else whole, dtype=np.float64)
+        parts = [self._part(weight, cost) for weight, cost in zip(self._weights, costs, strict=True)]
+        return together(self.name, parts)
+
+
+def together(name: str, parts: Sequence[FloatArray]) -> FloatArray:
+    """Return what each node loses at least, of what each attribute adds on each level.
+
+    Parameters
+    ----------
+    name : str
+        Of a separable quality.
+    parts : sequence of ndarray of float, each of shape (levels,)
+        See `Separable.parts`.
+
+    Returns
+    -------
+    ndarray of float, one axis per attribute
+    """
+    whole = np.zeros((1,) * len(parts))
+    for number, part in enumerate(parts):
+        whole = whole + part.reshape([-1 if axis == number else 1 for axis in range(len(parts))])
+    return np.asarray(np.expm1(whole) if name == "loss" else whole, dtype=np.float64)
 
 
 class ByClass(ABC):

@@ -5,53 +5,68 @@ A site whose answer condemns all vectors below one (see `lattice.search`) condem
 mean of the sites' losses, weighted by their rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import inf, prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from components.anonymization.declarations import LatticeOptions
 from components.anonymization.lattice.budget import Budget
 from components.anonymization.lattice.options import is_exact
-from components.anonymization.lattice.quality import Separable
-from components.anonymization.lattice.search import EQUAL, Look, Search, choices, level_sums
+from components.anonymization.lattice.search import EQUAL, choices, level_sums
 from components.anonymization.lattice.space import LevelVector
 from components.classes.coding import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """What one site says of one vector.
 
     Parameters
     ----------
-    site : int
-        Place among the searches.
-    look : Look
-        Its ``value`` is told where it ``fits``, and whether it ``condemns`` those below where it doesn't.
+    fits : bool
+        Whether it suppresses no more rows than it may.
+    loss : float
+        Told where it fits.
+    suppressed : int
+        Rows, told where it fits.
+    condemns : bool
+        Whether all vectors below can't fit either; told where it doesn't fit.
     floor : float
         What every vector above loses at least, where the quality model looks at classes and the vector fits; else
         minus infinity, which is told to nobody.
     """
 
-    site: int
-    look: Look
-    floor: float
+    fits: bool
+    loss: float = inf
+    suppressed: int = 0
+    condemns: bool = False
+    floor: float = -inf
+
+
+Proposal = tuple[int, LevelVector]
+"""To which site, by its place, and which vector, counted from the lowest levels that may be used."""
+
+Result = TypeVar("Result")
+Proposing = Generator[Proposal, Reply, Result]
+"""Yields proposals, is sent what the site replies, and returns what came of it all."""
 
 
 @dataclass(slots=True)
 class Joint:
-    """The state of a search that several sites answer to.
+    """The server's state of a search that several sites answer to: numbers that they told, and nothing else of them.
 
     Parameters
     ----------
-    searches : sequence of Search
-        One a site, all over the same lattice.
-    weights : ndarray of float, shape (sites,)
-        Sum to 1.
+    shape : tuple of int
+        Levels per attribute.
+    rows : sequence of int
+        Train rows of each site, which weigh its loss.
+    bound : ndarray of float, shape of the lattice, or None
+        What each vector loses at least in total, where that is known beforehand.
 
     Attributes
     ----------
@@ -59,26 +74,22 @@ class Joint:
         Least total loss of a vector that fits everywhere; infinite as long as none was found.
     totals : dict of tuple of int to float
         Total loss of every vector proposed; infinite where some site refused.
-    answers : list of Answer
-        All that sites said, in order.
+    asked : list of (int, tuple of int)
+        Every proposal, in order.
     """
 
-    searches: Sequence[Search]
-    weights: FloatArray
+    shape: tuple[int, ...]
+    rows: Sequence[int]
+    bound: FloatArray | None = None
     best: float = inf
     totals: dict[LevelVector, float] = field(default_factory=dict)
-    answers: list[Answer] = field(default_factory=list)
+    asked: list[Proposal] = field(default_factory=list)
     _equals: list[tuple[float, tuple[int, int, LevelVector]]] = field(default_factory=list)
     _order: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         """Ask the sites in order at first."""
-        self._order = list(range(len(self.searches)))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Levels per attribute."""
-        return self.searches[0].space.shape
+        self._order = list(range(len(self.rows)))
 
     @property
     def limit(self) -> float:
@@ -91,38 +102,37 @@ class Joint:
         return min((tie for _, tie in self._equals), default=(0, 0, None))[2]
 
     def total(self, values: Iterable[Any]) -> Any:
-        """Return the mean of the sites' figures by their weights."""
-        return sum(weight * value for weight, value in zip(self.weights.tolist(), values, strict=True))
+        """Return the mean of the sites' figures, weighted by their rows."""
+        return weighted(self.rows, values)
 
-    def ask(self, levels: LevelVector) -> list[Answer]:
+    def ask(self, levels: LevelVector) -> Proposing[list[Reply]]:
         """Propose a vector to one site after the other until one refuses; who refused last is asked first.
 
         Returns
         -------
-        list of Answer
-            Of every site, in the order of `searches`, where it fits everywhere; else the refusal alone.
+        list of Reply
+            Of every site, in their order, where it fits everywhere; else the refusal alone.
         """
-        said: list[Answer] = []
+        said: dict[int, Reply] = {}
         for place, site in enumerate(self._order):
-            said.append(self._answer(site, levels))
-            if not said[-1].look.fits:
+            self.asked.append((site, levels))
+            said[site] = yield site, levels
+            if not said[site].fits:
                 self._order.insert(0, self._order.pop(place))
                 self.totals[levels] = inf
-                return said[-1:]
-        said.sort(key=lambda answer: answer.site)
-        total = self.totals[levels] = self.total(answer.look.value for answer in said)
+                return [said[site]]
+        replies = [said[site] for site in sorted(said)]
+        total = self.totals[levels] = self.total(reply.loss for reply in replies)
         self.best = min(self.best, total)
-        tie = (sum(answer.look.suppressed for answer in said), sum(levels), levels)
+        tie = (sum(reply.suppressed for reply in replies), sum(levels), levels)
         self._equals = [one for one in (*self._equals, (total, tie)) if one[0] <= self.limit]
-        return said
+        return replies
 
-    def _answer(self, site: int, levels: LevelVector) -> Answer:
-        search = self.searches[site]
-        look, tried = search.look(levels)
-        by_class = look.fits and not isinstance(search.model, Separable)
-        answer = Answer(site, look, search.model.floor(tried) if by_class else -inf)
-        self.answers.append(answer)
-        return answer
+
+def weighted(rows: Sequence[int], values: Iterable[Any]) -> Any:
+    """Return the mean of the figures of sites, weighted by their rows."""
+    weights = (np.array(rows, dtype=np.float64) / sum(rows)).tolist()
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +171,7 @@ class Common:
         }
 
 
-def search_common(params: LatticeOptions, joint: Joint, start: LevelVector) -> Common:
+def search_common(params: LatticeOptions, joint: Joint, start: LevelVector) -> Proposing[Common]:
     """Search the vector that fits every site with the least total loss.
 
     Parameters
@@ -173,45 +183,52 @@ def search_common(params: LatticeOptions, joint: Joint, start: LevelVector) -> C
         Nothing asked yet.
     start : tuple of int
         A vector that is likely to fit: the element-wise maximum of the sites' own.
+
+    Yields
+    ------
+    tuple
+        Proposals; what the site replies is sent back.
     """
     stopped_by = "exact_nodes"
     if is_exact(params, joint.shape):
-        stopped_by = "exact_seconds" if _exact(joint, Budget(inf, params.exact_seconds)) else ""
+        left = yield from _exact(joint, Budget(inf, params.exact_seconds))
+        stopped_by = "exact_seconds" if left else ""
     if stopped_by:
-        _descend(joint, start, Budget(params.bounded_nodes, params.bounded_seconds, before=len(joint.totals)))
+        yield from _descend(
+            joint, start, Budget(params.bounded_nodes, params.bounded_seconds, before=len(joint.totals))
+        )
     return Common(joint.chosen, joint.best, prod(joint.shape), len(joint.totals), not stopped_by, stopped_by)
 
 
-def _exact(joint: Joint, budget: Budget) -> bool:
+def _exact(joint: Joint, budget: Budget) -> Proposing[bool]:
     """Propose until the best vector is proved; tell whether vectors are left over when the time is up."""
-    shape = joint.shape
-    models = [search.model for search in joint.searches if isinstance(search.model, Separable)]
-    bound = joint.total(model.bounds() for model in models) if models else np.full(shape, -np.inf)
-    order = np.argsort(bound if models else level_sums(shape), axis=None, kind="stable")
+    shape, known = joint.shape, joint.bound is not None
+    bound = np.full(shape, -np.inf) if joint.bound is None else joint.bound
+    order = np.argsort(bound if known else level_sums(shape), axis=None, kind="stable")
     live = np.ones(shape, dtype=np.bool_)
     # Trials pass over the tuples of every site, choosing over the lattice about twice: keep them in balance.
-    every = max(1, 2 * prod(shape) // (sum(one.space.rows.size for one in joint.searches) + 2_000))
+    every = max(1, 2 * prod(shape) // (sum(joint.rows) + 2_000))
     top = tuple(size - 1 for size in shape)  # tells at once whether any vector can fit
     for levels in chain([top], choices(live, order, every)):
         if budget.spent(len(joint.totals)):
             break
         live[levels] = False
-        said = joint.ask(levels)
-        if said[-1].look.condemns:
+        said = yield from joint.ask(levels)
+        if said[-1].condemns:
             live[tuple(slice(level + 1) for level in levels)] = False
-        elif said[-1].look.fits and not models:
+        elif said[-1].fits and not known:
             above = tuple(slice(level, None) for level in levels)
-            bound[above] = np.maximum(bound[above], joint.total(answer.floor for answer in said))
+            bound[above] = np.maximum(bound[above], joint.total(reply.floor for reply in said))
         live &= bound <= joint.limit
     return bool(live.any())
 
 
-def _descend(joint: Joint, start: LevelVector, budget: Budget) -> None:
+def _descend(joint: Joint, start: LevelVector, budget: Budget) -> Proposing[None]:
     """Go down from the best vector known, each time to the neighbour with the least total loss, as long as one fits."""
     top = tuple(size - 1 for size in joint.shape)
     for levels in (start, top):
         if joint.chosen is None and levels not in joint.totals:
-            joint.ask(levels)
+            yield from joint.ask(levels)
     here = joint.chosen
     while here is not None:
         lower = [(*here[:at], level - 1, *here[at + 1 :]) for at, level in enumerate(here) if level]
@@ -219,6 +236,6 @@ def _descend(joint: Joint, start: LevelVector, budget: Budget) -> None:
             if budget.spent(len(joint.totals)):
                 return
             if levels not in joint.totals:
-                joint.ask(levels)
+                yield from joint.ask(levels)
         fitting = [levels for levels in lower if joint.totals[levels] < inf]
         here = min(fitting, key=lambda levels: (joint.totals[levels], levels), default=None)

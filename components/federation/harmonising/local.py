@@ -1,6 +1,5 @@
 """What a site does by itself: search its own levels, and publish on levels that were agreed on."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from components.anonymization.declarations import Lattice, LevelRange
@@ -15,9 +14,9 @@ from components.anonymization.release import Given, Release
 from components.anonymization.suppression import allowed_rows
 from components.classes.coding import encode
 from components.data.table import Table
-from components.federation.harmonising.outcome import LeftOut, Levels
-from components.federation.sites import Site, of_client
-from schemas.faults import DataError, Fault, GoalError
+from components.federation.harmonising.asking import Levels
+from components.federation.sites import Site
+from schemas.faults import Fault, GoalError
 
 
 def held(params: Lattice, column: str) -> Lattice:
@@ -45,30 +44,19 @@ def levels_of(release: Release) -> dict[str, int]:
     return {name: int(level) for name, level in release.transformation["levels"][0].items()}
 
 
-def anonymised(params: Lattice, sites: Sequence[Site], given: Given) -> tuple[dict[str, Release], list[LeftOut]]:
-    """Let sites anonymise their train rows, and tell those apart that can't reach the criteria, or have no rows.
+def anonymised(params: Lattice, site: Site, given: Given) -> Release:
+    """Anonymise a site's train rows.
 
     Raises
     ------
     DataError
-        Rows can't be anonymised whatever the levels; with the faults of all sites.
+        Rows can't be anonymised whatever the levels.
+    GoalError
+        It can't reach the criteria, or has no rows.
     """
-    done: dict[str, Release] = {}
-    unreachable: list[LeftOut] = []
-    broken: list[Fault] = []
-    for site in sites:
-        if not len(site.train.frame):
-            unreachable.append(LeftOut(site, (Fault("table", "there are no rows to anonymise"),)))
-            continue
-        try:
-            done[site.name] = anonymise(params, site.train, given)
-        except GoalError as error:
-            unreachable.append(LeftOut(site, error.faults))
-        except DataError as error:
-            broken += [of_client(site.name, fault) for fault in error.faults]
-    if broken:
-        raise DataError(broken)
-    return done, unreachable
+    if not len(site.train.frame):
+        raise GoalError(Fault("table", "there are no rows to anonymise"))
+    return anonymise(params, site.train, given)
 
 
 def search_of(params: Lattice, site: Site, given: Given) -> Search:

@@ -1,19 +1,15 @@
 """What harmonisation comes to."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from components.anonymization.measurement import Measurement
 from components.anonymization.release import Release
 from components.data.table import Table
+from components.federation.harmonising.asking import Kind, Levels
 from components.federation.sites import Site
 from schemas.faults import Fault
-
-Levels = Mapping[str, int]
-"""Level by quasi-identifier, as its hierarchy counts them."""
-
-Kind = Literal["hierarchies", "optimum", "unreachable", "weights", "node", "measured"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +20,17 @@ class Told:
     ----------
     site : str
     kind : str
-        ``hierarchies`` (digest by column), ``optimum`` (its own best levels, and what they lose), ``unreachable``,
-        ``weights`` (its rows, which weigh its loss, and the least loss of each column on each level), ``node`` (whether
-        levels that were proposed fit, and what they lose), ``measured`` (what it reaches on what it publishes).
-    content : dict
+        ``hierarchies`` (digest by column), ``optimum`` (its own best levels, and what they lose), ``unreachable`` (that
+        it reaches the criteria nowhere, and nothing else), ``weights`` (its rows, which weigh its loss, the levels that
+        may be used, and what each column adds to a loss on each), ``node`` (whether levels that were proposed fit, and
+        what they lose), ``measured`` (what it reaches on what it publishes).
+    content : dict or None
         JSON-able, without cell values.
     """
 
     site: str
     kind: Kind
-    content: dict[str, Any]
+    content: Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ _DIGITS = 8
 """Digits of a digest that a message shows."""
 
 
-def digests_of_sites(
+def own_digests(
     how: Harmonising, params: Lattice, sites: Sequence[str], schema: DatasetSchema, given: Given
 ) -> dict[str, Digests]:
-    """Return the digests of each site's hierarchies, all equal.
+    """Return the digests of each site's hierarchies.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def digests_of_sites(
     ConfigurationError
         ``site_hierarchies`` names clients that there are not.
     DataError
-        Files can't be read, or sites don't share a hierarchy; with the faults of all sites, or columns.
+        Files can't be read; with the faults of all sites.
     """
     if strangers := [name for name in how.site_hierarchies if name not in sites]:
         raise ConfigurationError(
@@ -62,7 +62,6 @@ def digests_of_sites(
             faults += [of_client(name, fault) for fault in error.faults]
         else:
             found[name] = {column: one.digest for column, one in own.items()}
-    faults = faults or mismatches(found)
     if faults:
         raise DataError(faults)
     return found

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from components.anonymization import Given
 from components.anonymization.declarations import Lattice
 from components.anonymization.hierarchies.sources import load
+from components.anonymization.lattice.quality import Separable
 from components.anonymization.lattice.search import Search
-from components.federation.harmonising.common import Common, Joint, search_common
+from components.federation.harmonising.agreeing import joint_of
+from components.federation.harmonising.common import Common, Joint, Reply, search_common
 from components.federation.harmonising.local import search_of
 from components.federation.sites import Site
 from schemas.faults import GoalError
@@ -42,12 +44,36 @@ def shares(searches: list[Search]) -> Any:
     return rows / rows.sum()
 
 
+def told(search: Search) -> dict[str, Any]:
+    """Return what a site tells of a search before it is asked about levels."""
+    names = [one.ladder.attribute.name for one in search.space.dimensions]
+    ranges = [[one.levels[0], one.levels[-1]] for one in search.space.dimensions]
+    content = {"rows": search.space.total(), "levels": dict(zip(names, ranges, strict=True))}
+    if isinstance(search.model, Separable):
+        content["least_loss"] = dict(zip(names, search.model.parts(), strict=True))
+    return content
+
+
+def replied(search: Search, levels: tuple[int, ...]) -> Reply:
+    look, tried = search.look(levels)
+    if not look.fits:
+        return Reply(fits=False, condemns=look.condemns)
+    floor = -inf if isinstance(search.model, Separable) else search.model.floor(tried)
+    return Reply(fits=True, loss=look.value, suppressed=look.suppressed, floor=floor)
+
+
 def searched(params: Lattice, sites: list[Site]) -> tuple[Common, Joint] | None:
     searches = searches_of(params, sites)
     if not searches:
         return None
-    joint = Joint(searches, shares(searches))
-    return search_common(params, joint, TOP), joint
+    joint = joint_of(params, [told(search) for search in searches])
+    proposals = search_common(params, joint, TOP)
+    try:
+        site, levels = next(proposals)
+        while True:
+            site, levels = proposals.send(replied(searches[site], levels))
+    except StopIteration as done:
+        return done.value, joint
 
 
 @MANY
@@ -65,7 +91,7 @@ def test_pruning_misses_nothing(
     assert found.proved
     assert found.nodes == 24
     assert found.asked == len(joint.totals) <= 24
-    assert len({(answer.site, answer.look.levels) for answer in joint.answers}) == len(joint.answers)
+    assert len(set(joint.asked)) == len(joint.asked)
     is_best_of_all(found, searches_of(params, sites))
 
 
@@ -121,4 +147,4 @@ def test_a_lattice_of_many_levels_is_settled_by_few_proposals(made_schema: Make,
     ]
     found, joint = searched(Lattice(k=5), sites) or pytest.fail("all sites have enough rows")
     assert found.asked <= 12
-    assert len(joint.answers) < 5 * found.asked
+    assert len(joint.asked) < 5 * found.asked
