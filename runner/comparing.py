@@ -1,6 +1,6 @@
 """The federation stage of a comparison: every scenario at every seed, and what of it is written down and told."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
@@ -17,7 +17,7 @@ from components.federation.equalising import Common, equalised
 from components.federation.known import told_before
 from components.federation.messages import Wire
 from components.federation.scenarios import unit_of
-from components.federation.stage import Federated, Sites, terms
+from components.federation.stage import Federated, Sites, Underway, terms
 from runner.facts import HEADLINE
 from runner.job import Job
 from runner.noises import scenarios_of
@@ -66,7 +66,9 @@ class Compared:
         return {name: means(self.trials, name) for name in self.scenarios}
 
 
-def compared(job: Job, bring: Sites, wire: Wire, test: Table) -> Compared:
+def compared(
+    job: Job, bring: Sites, wire: Wire, test: Table, began: Callable[[Underway, Noised | None], None]
+) -> Compared:
     """Train every scenario at every seed.
 
     Parameters
@@ -78,6 +80,8 @@ def compared(job: Job, bring: Sites, wire: Wire, test: Table) -> Compared:
         That the sites have used already.
     test : Table
         Test rows of all sites, as the model sees them.
+    began : callable
+        Given the training that will be kept, and its noise, when it begins.
     """
     config, asked = job.config, job.config.comparison
     asked_for = scenarios_of(config)
@@ -93,6 +97,7 @@ def compared(job: Job, bring: Sites, wire: Wire, test: Table) -> Compared:
         test,
         learned_encoder=config.encoder.learn,
         keep=kept.append,
+        began=lambda under: began(under, next(iter(scenarios.values()))),
         wire=wire,
     )
     everything = []

@@ -18,7 +18,7 @@ from components.federation.drift.scoring import powerless
 from components.federation.harmonising.outcome import Harmonisation
 from components.federation.server import Closed
 from components.federation.sites import Site
-from components.federation.stage import Federated
+from components.federation.stage import Underway
 from runner.federation_rules import large_delta
 from runner.job import Job
 from runner.partners import Partners
@@ -29,7 +29,7 @@ from schemas.wording import names
 BLIND = "the drift check can find nobody: the clients' noise hides whatever can be done to an update that is clipped"
 
 
-def federation_lines(done: Federated, settled: Accounts) -> list[tuple[str, str]]:
+def federation_lines(done: Underway, settled: Accounts) -> list[tuple[str, str]]:
     """Return what the closing lines say of a federation: who took part, and what each client's messages cost it."""
     training = done.training
     out = sorted({name for each in training.rounds for name in _excluded(each.closed)})
@@ -62,7 +62,7 @@ def promised(claims: Sequence[Claim]) -> str:
     return "; ".join([told, *(f"{named(value)} against {', '.join(some)}" for value, some in others)])
 
 
-def rounds_of(done: Federated) -> list[FederatedRound]:
+def rounds_of(done: Underway) -> list[FederatedRound]:
     """Return every round as the record and ``federation/rounds.csv`` tell it."""
     return [
         FederatedRound(
@@ -101,7 +101,7 @@ def _flagged(closed: Closed) -> list[str]:
     return [] if checked is None else [name for name, out in zip(checked.clients, checked.flagged, strict=True) if out]
 
 
-def federation_section(job: Job, some: Partners, found: Harmonisation | None, done: Federated) -> dict[str, Any]:
+def federation_section(job: Job, some: Partners, found: Harmonisation | None, done: Underway) -> dict[str, Any]:
     """Return field 13 of the record."""
     params = job.config.federation
     closed = [each.closed for each in done.training.rounds]
@@ -121,7 +121,7 @@ def federation_section(job: Job, some: Partners, found: Harmonisation | None, do
     }
 
 
-def _client(site: Site, found: Harmonisation | None, done: Federated, closed: Sequence[Closed]) -> FederatedClient:
+def _client(site: Site, found: Harmonisation | None, done: Underway, closed: Sequence[Closed]) -> FederatedClient:
     trains = {client.name for client in done.training.clients}
     part = None if found is None else next((each for each in found.sites if each.site.name == site.name), None)
     why_not = None
@@ -153,7 +153,7 @@ def _client(site: Site, found: Harmonisation | None, done: Federated, closed: Se
     )
 
 
-def privacy_section(privacy: Noised, done: Federated, settled: Accounts) -> dict[str, Any]:
+def privacy_section(privacy: Noised, done: Underway, settled: Accounts) -> dict[str, Any]:
     """Return field 12 of the record."""
     mechanism = mechanism_of(privacy)
     relation: Relation = getattr(privacy, "relation", "replace_table")
@@ -177,7 +177,7 @@ def privacy_section(privacy: Noised, done: Federated, settled: Accounts) -> dict
     }
 
 
-def _cost(name: str, claim: Claim, done: Federated, *, holds: bool) -> ClientPrivacy:
+def _cost(name: str, claim: Claim, done: Underway, *, holds: bool) -> ClientPrivacy:
     outside = claim.epsilons["outsider"]
     return ClientPrivacy(
         client=name,
@@ -194,7 +194,7 @@ def _cost(name: str, claim: Claim, done: Federated, *, holds: bool) -> ClientPri
     )
 
 
-def _spent(name: str, done: Federated) -> int | None:
+def _spent(name: str, done: Underway) -> int | None:
     """Return the first round that a client's budget did not allow; None where it allowed all."""
     training, schedule = done.training, done.training.schedule
     if (first := next((each.number for each in training.rounds if name in each.spent), None)) is not None:
@@ -205,7 +205,7 @@ def _spent(name: str, done: Federated) -> int | None:
     return len(training.rounds) + 1
 
 
-def federation_warnings(some: Partners, done: Federated, privacy: Noised | None, settled: Accounts) -> list[str]:
+def federation_warnings(some: Partners, done: Underway, privacy: Noised | None, settled: Accounts) -> list[str]:
     """Return what a reader should know of the guarantee, of persons at several sites, and of rounds without effect."""
     found = []
     if settled.reasons:
@@ -225,7 +225,7 @@ def federation_warnings(some: Partners, done: Federated, privacy: Noised | None,
     return [*found, *_blind(done), *_idle_rounds(done)]
 
 
-def _blind(done: Federated) -> list[str]:
+def _blind(done: Underway) -> list[str]:
     """Say where the drift check could not have seen anything, since the clients' noise hides it."""
     training = done.training
     clips = [each.clip for each in training.rounds if each.clip is not None]
@@ -237,7 +237,7 @@ def _blind(done: Federated) -> list[str]:
     return [BLIND] * hidden
 
 
-def _idle_rounds(done: Federated) -> list[str]:
+def _idle_rounds(done: Underway) -> list[str]:
     """Say where training came to less than was asked for."""
     rounds, found = done.training.rounds, []
     refused = Counter(name for each in rounds for name in each.closed.refused)
@@ -255,11 +255,11 @@ def _counted(things: Sequence[Any], name: str) -> str:
     return f"{len(things)} {name}{'s' * (len(things) != 1)}"
 
 
-def _learned(done: Federated) -> bool:
+def _learned(done: Underway) -> bool:
     return any(each.change for each in done.training.rounds)
 
 
-def federation_metrics(done: Federated, settled: Accounts) -> list[Metric]:
+def federation_metrics(done: Underway, settled: Accounts) -> list[Metric]:
     """Return rows of metrics.csv: who took part, and what it cost each client."""
     rounds = done.training.rounds
     excluded = {name for each in rounds for name in _excluded(each.closed)}

@@ -15,7 +15,6 @@ from components.anonymization.hierarchies.checks import check_coverage
 from components.anonymization.population import refuse_strangers
 from components.brought import component_code
 from components.data import Reading, Split, Table, header, read, split
-from components.federation.harmonising.outcome import Harmonisation
 from components.federation.model import INITIAL
 from components.federation.partitioning.declarations import STREAM as PARTITION
 from components.federation.rounds import COHORT
@@ -26,6 +25,7 @@ from components.models import Model, reference_models
 from components.randomness import derived_seed
 from components.registry import load
 from runner import canonical
+from runner.accounted import Book, accounted
 from runner.aims import Skipped, passed_over
 from runner.alone import alone
 from runner.asked import asked_line
@@ -148,9 +148,10 @@ def _flow(job: Job) -> list[str]:
     reading, given = _dataset(job)
     parts, some, aim = _split(job, reading.table, given)
     original = _model(job, parts.train, keep=some is None)
-    release, agreed = _anonymization(job, parts.train, some, original, given)
-    retrained = _retraining(job, release, original, keep=some is None)
-    together, lines, several = _federation(job, some, agreed, parts, release)
+    with accounted(job, some) as book:
+        release = _anonymization(job, parts.train, book, original, given)
+        retrained = _retraining(job, release, original, keep=some is None)
+        together, lines, several = _federation(job, book, parts, release)
     outcome = minimization(job, aim, _kept(job, original, retrained, together, release))
     _assessment(job, parts, release, {"original": original, "anonymized": retrained, "federated": together}, outcome)
     if release is not None:
@@ -245,21 +246,19 @@ def _model(job: Job, train: Table, *, keep: bool) -> Model | None:
     return model
 
 
-def _anonymization(
-    job: Job, train: Table, some: Partners | None, original: Model | None, given: Given
-) -> tuple[Release | None, Harmonisation | None]:
+def _anonymization(job: Job, train: Table, book: Book | None, original: Model | None, given: Given) -> Release | None:
     """Anonymise the train rows, write them, and measure what was written; in a federation each site does its own."""
     config = job.config
     if config.anonymization.name == "none":
         job.skip("anonymization", "anonymization=none")
         if config.dataset.quasi_identifiers:
             job.measured(privacy_metrics(measure(train.frame, train.schema), "before"))
-        return None, None
+        return None
     with job.stage("anonymization") as note:
         note.inputs = {"train": table_digest(train)}
-        release, agreed = _released(job, train, some, original, given)
-        if agreed is not None and agreed.left_out:
-            train = rows_behind(agreed)
+        release = _released(job, train, book, original, given)
+        if book is not None and book.found is not None and book.found.left_out:
+            train = rows_behind(book.found)
         refuse_identifiers(release, train, getattr(config.anonymization, "identifiers", {}))
         checks = validate(release.table.frame, release.table.schema, what="release")
         written = write_table(release.table, job.record.path)
@@ -289,17 +288,17 @@ def _anonymization(
         )
         figures = [*privacy_metrics(release.before, "before"), *privacy_metrics(after, "after")]
         job.measured([*figures, *exposed.metrics, *quality_metrics(release)])
-    return release, agreed
+    return release
 
 
-def _released(
-    job: Job, train: Table, some: Partners | None, original: Model | None, given: Given
-) -> tuple[Release, Harmonisation | None]:
-    if some is not None:
-        return harmonised(job, some, given)
+def _released(job: Job, train: Table, book: Book | None, original: Model | None, given: Given) -> Release:
+    if book is not None:
+        release, book.found = harmonised(job, book.some, given)
+        return release
     predictions = None if original is None else predicted(original, train)[0]
     anonymise = load(job.config.anonymization.component)
-    return anonymise(job.config.anonymization, train, replace(given, predictions=predictions)), None
+    made: Release = anonymise(job.config.anonymization, train, replace(given, predictions=predictions))
+    return made
 
 
 def _write_how(job: Job, release: Release, train: Table) -> None:
@@ -343,13 +342,13 @@ def _retraining(job: Job, release: Release | None, original: Model | None, *, ke
 
 
 def _federation(
-    job: Job, some: Partners | None, agreed: Harmonisation | None, parts: Split, release: Release | None
+    job: Job, book: Book | None, parts: Split, release: Release | None
 ) -> tuple[Model | None, list[tuple[str, str]], Compared | None]:
     """Let the sites train together; the model that comes of it is the one that the run keeps."""
-    if some is None:
+    if book is None:
         job.skip("federation", alone(job.config))
         return None, [], None
-    done, settled, several = federation(job, some, agreed, _seen(parts, release).test)
+    done, settled, several = federation(job, book, _seen(parts, release).test)
     return done.model, federation_lines(done, settled) if several is None else [], several
 
 

@@ -133,6 +133,12 @@ class Run:
         """What was noted so far that a reader should know."""
         return list(self._sections.get("warnings", []))
 
+    @contextmanager
+    def undivided(self) -> Iterator[None]:
+        """Let no signal cut a passage in two: it ends the run after it."""
+        with self._interrupts.deferred():
+            yield
+
     def event(self, event: str, stage: str = "", **facts: object) -> None:
         """Log an event (see `runner.events.EventLog.write`)."""
         with self._interrupts.deferred():

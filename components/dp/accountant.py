@@ -1,5 +1,6 @@
 """What one client has let go of over a whole run, and what it may still let go of."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
@@ -63,6 +64,12 @@ class Accountant:
     def releases(self) -> tuple[Releases, ...]:
         """All that was released."""
         return tuple(each.releases for each in self.entries)
+
+    @property
+    def made_again(self) -> list[int]:
+        """Rounds that were cut off, and made again: whatever was released then was released twice."""
+        counts = Counter((each.round_number, each.kind) for each in self.entries)
+        return sorted({number for (number, _), times in counts.items() if times > 1})
 
     def epsilon(self, *more: Releases, strength: float = 1.0, check: bool = False) -> Epsilon:
         """Return the epsilon so far, or after more releases.

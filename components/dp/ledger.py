@@ -66,6 +66,8 @@ def _row(kind: str, entries: list[Entry], account: Accountant, terms: Terms) -> 
     notes = [f"{NO_GUARANTEE}: {'; '.join(terms.reasons)}"] if terms.reasons else []
     if len(clips) > 1 and kind != "all":
         notes.append(f"clips from {clips[0]:.5g} to {clips[-1]:.5g}")
+    if again := account.made_again:
+        notes.append(f"made again after it was cut off, and counted twice: round {spans(again)}")
     seen = strengths(terms.mechanism, terms.cohort)
     against = {party: _seen_by(releases, strength, account.delta) for party, strength in seen.items() if strength}
     return LedgerRow(

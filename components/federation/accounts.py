@@ -12,7 +12,7 @@ from components.dp.ledger import Terms, covered_rows, spans
 from components.dp.planning import Planned
 from components.dp.sensitivity import strengths
 from components.federation.messages import KINDS, SERVER, Crossing
-from components.federation.stage import Federated
+from components.federation.stage import Underway
 from schemas.ledger import LedgerRow
 
 SHOWN = {
@@ -43,12 +43,13 @@ class Accounts:
     ledger: list[LedgerRow]
 
 
-def accounts(done: Federated, privacy: Noised | None, setting: Setting | None, *, others: int = 0) -> Accounts:
+def accounts(done: Underway, privacy: Noised | None, setting: Setting | None, *, others: int = 0) -> Accounts:
     """Settle the accounts of a federation.
 
     Parameters
     ----------
-    done : Federated
+    done : Underway
+        In training, over, or cut off: what was released counts.
     privacy : Noised or None
     setting : Setting or None
         See `components.federation.setting.setting_of`.
@@ -76,12 +77,17 @@ def accounts(done: Federated, privacy: Noised | None, setting: Setting | None, *
     return Accounts(claims, reasons, [*rows, *_uncovered(crossings, with_updates=paper)])
 
 
+def only_told(crossings: Iterable[Crossing]) -> list[LedgerRow]:
+    """Return the ledger of clients that did not come to train: what they told until then."""
+    return [*_uncovered(crossings, with_updates=True)]
+
+
 def _shown(plan: Planned) -> list[str]:
     """Return which keys of `SHOWN` its plan makes hold of a client."""
     return ["multiplier"] * (plan.basis == "data-derived") + ["band"] * (plan.band is not None)
 
 
-def _shown_of_all(done: Federated, setting: Setting, others: int) -> list[str]:
+def _shown_of_all(done: Underway, setting: Setting, others: int) -> list[str]:
     """Return which keys of `SHOWN` hold of every client."""
     found = []
     if setting.scaffold != "none" and setting.mechanism != "record":  # whose clients tell their rows
@@ -95,14 +101,14 @@ def _shown_row(client: str, kind: str) -> LedgerRow:
     return LedgerRow(client=client, kind=kind, covered=False, note=SHOWN[kind])
 
 
-def _claim(done: Federated, account: Accountant, terms: Terms, shown: Iterable[str]) -> Claim:
+def _claim(done: Underway, account: Accountant, terms: Terms, shown: Iterable[str]) -> Claim:
     last = account.entries[-1] if account.entries else None
     told = dict.fromkeys(each.kind for each in done.training.wire.crossings if each.sender == account.client)
     return Claim(
         client=account.client,
         mechanism=terms.mechanism,
         relation=terms.relation,
-        rounds=len(done.training.rounds),
+        rounds=max(len(done.training.rounds), last.round_number if last else 0),
         participations=account.participations,
         clip=last.clip if last else 0.0,
         multiplier=done.guarded.plans[account.client].multiplier or 0.0,

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from components.data.features import Features
-from components.dp.accountant import Accountant
+from components.dp.accountant import Accountant, Entry
 from components.federation.attacks.declarations import AnyAttack
 from components.federation.attacks.simulate import attacked_update
 from components.federation.control import ControlVariate
@@ -36,6 +36,9 @@ class Guard(Protocol):
 
     def may_contribute(self, steps: int) -> bool:
         """Say whether one more round of `steps` steps stays within the client's budget."""
+
+    def entries(self, round_number: int, steps: int, clip: float) -> list[Entry]:
+        """Return what a round of `steps` steps would put to the client's account."""
 
     def released(self, update: Weights, round_number: int, steps: int, clip: float) -> dict[str, Any]:
         """Return what of an update leaves, by kind of message, and put it to the client's account.

@@ -16,7 +16,7 @@ from components.federation.accounts import Accounts, accounts
 from components.federation.declarations import Federation
 from components.federation.messages import Wire
 from components.federation.setting import setting_of
-from components.federation.stage import Federated, Sites, federate
+from components.federation.stage import Federated, Sites, Underway, federate
 from components.models.figures import Figure, utility
 from components.randomness import derived_seed
 from schemas.declaration import Declaration
@@ -142,6 +142,7 @@ def trials(  # noqa: PLR0913  # each is another part of the run
     learned_encoder: bool = False,
     known: Sequence[Trial] = (),
     keep: Callable[[Federated], None] = lambda _: None,
+    began: Callable[[Underway], None] = lambda _: None,
     wire: Wire | None = None,
 ) -> Iterator[Trial]:
     """Train every scenario at every seed, on the same sites; one training is held in memory at a time.
@@ -165,6 +166,8 @@ def trials(  # noqa: PLR0913  # each is another part of the run
         What was done before, which isn't done again.
     keep : callable, optional
         Given the first scenario at the first seed, with all that came of it.
+    began : callable, optional
+        Given the same when it begins.
     wire : Wire, optional
         That the sites have used already; the training that is kept goes on with it, all others begin with what had
         crossed on it.
@@ -182,16 +185,19 @@ def trials(  # noqa: PLR0913  # each is another part of the run
             if (name, number) in done:
                 yield done[name, number]
                 continue
-            began = perf_counter()
-            came = federate(
-                params, privacy, model, sites, seed, wire=wire if (name, number) == first else begun.begun()
-            )
+            started, kept = perf_counter(), (name, number) == first
+            own = wire if kept else begun.begun()
+            came = federate(params, privacy, model, sites, seed, wire=own, began=began if kept else _unseen)
             setting = None if privacy is None else setting_of(privacy, params, learned_encoder=learned_encoder)
             settled = accounts(came, privacy, setting, others=len(scenarios) * len(seeds) - 1)
-            trial = _trial((name, number, seed), came, settled, utility(came.model, test), began)
-            if (name, number) == first:
+            trial = _trial((name, number, seed), came, settled, utility(came.model, test), started)
+            if kept:
                 keep(came)
             yield trial
+
+
+def _unseen(_: Underway) -> None:
+    """Look at nothing."""
 
 
 def _trial(

@@ -32,6 +32,11 @@ class Open:
         del steps
         return True
 
+    def entries(self, round_number: int, steps: int, clip: float) -> list[Entry]:
+        """Return nothing: nothing is accounted."""
+        del round_number, steps, clip
+        return []
+
     def released(self, update: Weights, round_number: int, steps: int, clip: float) -> dict[str, Any]:
         """Return the update."""
         del round_number, steps, clip
@@ -58,6 +63,11 @@ class Unclipped:
         """Return True: what has no epsilon has no budget."""
         del steps
         return True
+
+    def entries(self, round_number: int, steps: int, clip: float) -> list[Entry]:
+        """Return nothing: what has no epsilon is not accounted."""
+        del round_number, steps, clip
+        return []
 
     def released(self, update: Weights, round_number: int, steps: int, clip: float) -> dict[str, Any]:
         """Return the update with noise."""
@@ -88,10 +98,14 @@ class Records:
         """Say whether so many steps more stay within the budget."""
         return self.account.may_contribute(*self._steps(steps))
 
+    def entries(self, round_number: int, steps: int, clip: float) -> list[Entry]:
+        """Return the steps of a round as the account takes them down."""
+        del clip
+        return [Entry(round_number, "gradients", self.per_record.clip, each) for each in self._steps(steps)]
+
     def released(self, update: Weights, round_number: int, steps: int, clip: float) -> dict[str, Any]:
         """Put the steps to the account and return the update."""
-        del clip
-        self.account.record(Entry(round_number, "gradients", self.per_record.clip, each) for each in self._steps(steps))
+        self.account.record(self.entries(round_number, steps, clip))
         return {"update": update}
 
     def _steps(self, steps: int) -> list[Releases]:
@@ -135,14 +149,16 @@ class Updates:
         del steps
         return self.account.may_contribute(*self.per_round)
 
+    def entries(self, round_number: int, steps: int, clip: float) -> list[Entry]:
+        """Return an update, and a vote, as the account takes them down."""
+        del steps
+        kinds = zip(("update", "votes"), self.per_round, strict=False)
+        return [Entry(round_number, kind, clip, each) for kind, each in kinds]
+
     def released(self, update: Weights, round_number: int, steps: int, clip: float) -> dict[str, Any]:
         """Put an update to the account, and return it clipped, with the client's noise, and its vote."""
-        del steps
         self.clip = clip
-        self.account.record(
-            Entry(round_number, kind, clip, each)
-            for kind, each in zip(("update", "votes"), self.per_round, strict=False)
-        )
+        self.account.record(self.entries(round_number, steps, clip))
         clipped = clipped_to(update, clip)
         if not self.own:
             said: dict[str, Any] = {"update": clipped.updates[0]}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from components.dp.accountant import Entry
 from components.federation.client import Client
 from components.federation.declarations import EarlyStop
 from components.federation.guards import Clips
@@ -15,6 +16,9 @@ from components.federation.messages import Wire
 from components.federation.server import Closed, Server
 from components.federation.work import Done, Engine, LocalTraining, Network
 from components.randomness import stream
+
+Spending = Mapping[str, Sequence[Entry]]
+"""What is put to the accounts of clients, by their names."""
 
 COHORT = "federation-cohort"
 """Name of the random stream that says who takes part in a round. Who does is public: no guarantee counts on it."""
@@ -114,13 +118,20 @@ class Training:
     rounds: list[Round] = field(default_factory=list)
     identity: Mapping[str, Any] = field(default_factory=dict)
 
-    def run(self, after_round: Callable[["Training"], None] = lambda _: None) -> str:
+    def run(
+        self,
+        after_round: Callable[["Training"], None] = lambda _: None,
+        before_release: Callable[["Training", int, Spending], None] = lambda *_: None,
+    ) -> str:
         """Do the rounds that are left.
 
         Parameters
         ----------
         after_round : callable, optional
             Called with this object after every round, such as to keep a checkpoint.
+        before_release : callable, optional
+            Called in every round before anything of it leaves a client, with this object, the round and what it will
+            put to the accounts, by client: whoever keeps that can't forget a release.
 
         Returns
         -------
@@ -130,7 +141,7 @@ class Training:
         while len(self.rounds) < self.schedule.rounds:
             if why := self._over():
                 return why
-            self.rounds.append(self._round(len(self.rounds) + 1))
+            self.rounds.append(self._round(len(self.rounds) + 1, before_release))
             after_round(self)
         return "all rounds are done"
 
@@ -149,7 +160,7 @@ class Training:
     def _may(self, client: Client) -> bool:
         return client.guard.may_contribute(self.schedule.steps(len(client)))
 
-    def _round(self, number: int) -> Round:
+    def _round(self, number: int, before_release: Callable[["Training", int, Spending], None]) -> Round:
         by_name = {client.name: client for client in self.clients}
         cohort = self.schedule.cohort(list(by_name), number)
         able = [name for name in cohort if self._may(by_name[name])]
@@ -160,6 +171,7 @@ class Training:
             able = []  # the round will be aborted: nobody is asked to tell anything for nothing
         start, control, clip = self._broadcast(number)
         done = self._trained(start, [by_name[name] for name in able], number, control)
+        before_release(self, number, self._spending(able, done, number, clip))
         told = {
             name: self._told(by_name[name], each, number, clip, control) for name, each in zip(able, done, strict=True)
         }
@@ -182,6 +194,13 @@ class Training:
     def _trained(self, start: Weights, able: list[Client], number: int, control: Weights | None) -> list[Done]:
         works = [client.work(number, control) for client in able]
         return self.engine.train(self.network, start, works, self.schedule.local)
+
+    def _spending(self, able: Sequence[str], done: Sequence[Done], number: int, clip: float | None) -> Spending:
+        """Return what a round will put to the accounts."""
+        by_name, norm = {client.name: client for client in self.clients}, inf if clip is None else clip
+        return {
+            name: by_name[name].guard.entries(number, each.steps, norm) for name, each in zip(able, done, strict=True)
+        }
 
     def _told(
         self, client: Client, done: Done, number: int, clip: float | None, control: Weights | None

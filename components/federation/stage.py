@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 import numpy as np
@@ -15,11 +15,12 @@ from components.federation.aggregation.declarations import Mean
 from components.federation.aggregation.weights import shares_of
 from components.federation.attacks.declarations import AnyAttack
 from components.federation.attacks.simulate import attacked_classes, attacked_numbers
-from components.federation.checkpoint import identity, resume
+from components.federation.checkpoint import Checkpoint, Keeper, resume
 from components.federation.client import Client
 from components.federation.control import ControlVariate
 from components.federation.declarations import Federation, FedProx, Scaffold
 from components.federation.equalising import Terms
+from components.federation.identity import identity
 from components.federation.known import Known, told_before
 from components.federation.messages import Wire
 from components.federation.model import INITIAL, Space, engine_of, model_of, network_of
@@ -59,22 +60,32 @@ class Sites:
 
 
 @dataclass(frozen=True, slots=True)
-class Federated:
-    """A federation that is over.
+class Underway:
+    """A federation in training, or over.
 
     Parameters
     ----------
-    model : EncodedModel
     training : Training
     guarded : Guarded
     ended : str
         Why training ended.
     """
 
-    model: EncodedModel
     training: Training
     guarded: Guarded
-    ended: str
+    ended: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Federated(Underway):
+    """A federation that is over.
+
+    Parameters
+    ----------
+    model : EncodedModel
+    """
+
+    model: EncodedModel = field(kw_only=True)
 
 
 def federate(  # noqa: PLR0913  # each is another part of the run
@@ -85,8 +96,9 @@ def federate(  # noqa: PLR0913  # each is another part of the run
     seed: int,
     *,
     wire: Wire | None = None,
-    after_round: Callable[[Training], None] = lambda _: None,
-    checkpoint: bytes | None = None,
+    keeper: Keeper | None = None,
+    began: Callable[[Underway], None] = lambda _: None,
+    checkpoint: Checkpoint | None = None,
 ) -> Federated:
     """Train a model together.
 
@@ -101,9 +113,11 @@ def federate(  # noqa: PLR0913  # each is another part of the run
         The run's root seed.
     wire : Wire, optional
         That the sites have used already.
-    after_round : callable, optional
-        See `Training.run`; `components.federation.checkpoint.save` keeps the training so far.
-    checkpoint : bytes, optional
+    keeper : Keeper, optional
+        Keeps the training so far, round by round.
+    began : callable, optional
+        Given the training before its first round, so that it can be accounted for whatever becomes of it.
+    checkpoint : Checkpoint, optional
         Of the same training, which goes on from there (see `components.federation.checkpoint.resume`).
 
     Raises
@@ -150,7 +164,8 @@ def federate(  # noqa: PLR0913  # each is another part of the run
     training = Training(network, clients, server, engine, wire, schedule, guards.clips, identity=identical)
     if checkpoint is not None:
         resume(training, checkpoint)
-    ended = training.run(after_round)
+    began(Underway(training, guards))
+    ended = training.run() if keeper is None else training.run(keeper.after_round, keeper.before_release)
     notes = [f"trained by {params.name} at {len(rows)} clients in {len(training.rounds)} rounds: {ended}"]
     made = model_of(
         network,
@@ -162,7 +177,7 @@ def federate(  # noqa: PLR0913  # each is another part of the run
         notes=notes,
         generalised=sites.generalised,
     )
-    return Federated(made, training, guards, ended)
+    return Federated(training, guards, ended, model=made)
 
 
 def schedule_of(params: Federation, seed: int) -> Schedule:

@@ -1,6 +1,5 @@
 """One account a client: it grows over the whole run, is never restarted, and never goes beyond its budget."""
 
-import json
 import math
 
 import pytest
@@ -33,13 +32,11 @@ def test_it_grows_with_every_round():
     assert account.epsilon(Releases(5.0)).value > account.epsilon().value
 
 
-def test_after_a_checkpoint_it_goes_on_where_it_was():
-    account = spent(10, budget=3.0)
-    again = Accountant.from_state(json.loads(json.dumps(account.state())))
-    assert again == account
-    again.record([update(11)])
-    assert again.epsilon().value > account.epsilon().value
-    assert len(account.entries) == 10
+def test_a_round_that_was_made_again_counts_twice_and_once_as_a_participation():
+    account = spent(10)
+    again = Accountant("A", 1e-5, entries=[*account.entries, update(10)])
+    assert again.epsilon().value == Accountant("A", 1e-5).epsilon(Releases(5.0, times=11)).value
+    assert (again.participations, again.made_again, account.made_again) == (10, [10], [])
 
 
 def test_a_spent_budget_stops_the_client_and_takes_nothing_down():

@@ -7,14 +7,18 @@ import pickle
 import stat
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bench.tiny_sites import scripted, sites
-from components.dp.declarations import Adaptive, Global, Noised, Personalized, Record
+from components.dp.accountant import Accountant
+from components.dp.declarations import Adaptive, ByShift, Global, Noised, Personalized, Record
+from components.dp.releases import Releases
 from components.federation import checkpoint
+from components.federation.checkpoint import Checkpoint, Keeper
 from components.federation.declarations import EarlyStop, FedAvg, Federation, Local, Scaffold
 from components.federation.drift.declarations import Drift
 from components.federation.rounds import Training
@@ -31,14 +35,22 @@ NET = Mlp(hidden=[3])
 
 def trained(
     params: Federation, privacy: Noised | None = None, model: Model = NET
-) -> tuple[Federated, dict[int, bytes]]:
+) -> tuple[Federated, dict[int, Checkpoint]]:
     """Return a whole training, and what was kept after each round."""
-    kept: dict[int, bytes] = {}
+    kept: dict[int, Checkpoint] = {}
 
-    def keep(training: Training) -> None:
-        kept[len(training.rounds)] = checkpoint.packed(training)
+    class Packing(Keeper):
+        """Keeps every round, and looks at what lies in the files then."""
 
-    return federate(params, privacy, model, AT, 0, after_round=keep), kept
+        def after_round(self, training: Training) -> None:
+            """Keep it."""
+            Keeper.after_round(self, training)
+            kept[len(training.rounds)] = checkpoint.read(self.state.parent)
+            assert kept[len(training.rounds)] == checkpoint.packed(training)
+
+    with TemporaryDirectory() as folder:
+        keeper = Packing(Path(folder) / checkpoint.STATE, Path(folder) / checkpoint.HISTORY)
+        return federate(params, privacy, model, AT, 0, keeper=keeper), kept
 
 
 def same_but_for_numbers(one: Training, other: Training) -> bool:
@@ -160,44 +172,66 @@ class Canary:
         return Canary.found.append, (1,)
 
 
-def changed(content: bytes, **arrays: Any) -> bytes:
-    with np.load(io.BytesIO(content)) as held:
+def changed(kept: Checkpoint, **arrays: Any) -> Checkpoint:
+    with np.load(io.BytesIO(kept.state)) as held:
         found = {name: held[name] for name in held.files}
     into = io.BytesIO()
     np.savez(into, **{name: each for name, each in {**found, **arrays}.items() if each is not None})
-    return into.getvalue()
+    return kept._replace(state=into.getvalue())
 
 
-def retold(content: bytes, **facts: Any) -> bytes:
-    with np.load(io.BytesIO(content)) as held:
+def retold(kept: Checkpoint, **facts: Any) -> Checkpoint:
+    with np.load(io.BytesIO(kept.state)) as held:
         told = json.loads(held["told"].tobytes())
-    return changed(content, told=np.frombuffer(json.dumps({**told, **facts}).encode(), dtype=np.uint8))
+    return changed(kept, told=np.frombuffer(json.dumps({**told, **facts}).encode(), dtype=np.uint8))
+
+
+def line(kept: Checkpoint, number: int, **facts: Any) -> Checkpoint:
+    """Return a checkpoint with other facts in one line of its history."""
+    found = kept.history.splitlines(keepends=True)
+    found[number] = json.dumps({**json.loads(found[number]), **facts}).encode() + b"\n"
+    return kept._replace(history=b"".join(found))
+
+
+def state(change: Any) -> Any:
+    return lambda kept: kept._replace(state=change(kept.state))
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda _: b"",
-        lambda _: b"no zip at all",
-        lambda whole: whole[: len(whole) // 2],
-        lambda whole: whole[:-40],
-        lambda whole: changed(whole, weights=None),
-        lambda whole: changed(whole, weights=np.zeros(2)),
-        lambda whole: changed(whole, weights=np.array([Canary()], dtype=object)),
-        lambda whole: changed(whole, told=None),
-        lambda whole: changed(whole, told=np.frombuffer(b"[1]", dtype=np.uint8)),
-        lambda whole: changed(whole, told=np.frombuffer(b"{", dtype=np.uint8)),
-        lambda _: pickle.dumps(Canary()),
-        lambda whole: retold(whole, rounds=[{"number": 1}]),
-        lambda whole: retold(whole, crossings=[[1, 2]]),
-        lambda whole: retold(whole, accounts={}),
-        lambda whole: retold(whole, clip="wide"),
-        lambda whole: retold(whole, streaks=3),
+        state(lambda _: b""),
+        state(lambda _: b"no zip at all"),
+        state(lambda whole: whole[: len(whole) // 2]),
+        state(lambda whole: whole[:-40]),
+        state(lambda _: pickle.dumps(Canary())),
+        lambda kept: changed(kept, weights=None),
+        lambda kept: changed(kept, weights=np.zeros(2)),
+        lambda kept: changed(kept, weights=np.array([Canary()], dtype=object)),
+        lambda kept: changed(kept, told=None),
+        lambda kept: changed(kept, told=np.frombuffer(b"[1]", dtype=np.uint8)),
+        lambda kept: changed(kept, told=np.frombuffer(b"{", dtype=np.uint8)),
+        lambda kept: retold(kept, rounds=9),
+        lambda kept: retold(kept, rounds="3"),
+        lambda kept: retold(kept, accounts={}),
+        lambda kept: retold(kept, accounts={"c0": 99, "c1": 3, "c2": 3, "c3": 3}),
+        lambda kept: retold(kept, clip="wide"),
+        lambda kept: retold(kept, clip=None),
+        lambda kept: retold(kept, streaks=3),
+        lambda kept: kept._replace(history=b""),
+        lambda kept: kept._replace(history=b"no line"),
+        lambda kept: kept._replace(history=b"[]\n" + kept.history),
+        lambda kept: kept._replace(history=kept.history[: len(kept.history) // 2]),
+        lambda kept: kept._replace(history=b"".join(kept.history.splitlines(keepends=True)[:-1])),
+        lambda kept: line(kept, 2, round={"number": 1}),
+        lambda kept: line(kept, 2, crossings=[[1, 2]]),
+        lambda kept: line(kept, 1, entries={"nobody": []}),
+        lambda kept: line(kept, 1, entries={}),
     ],
 )
 def test_a_damaged_one_is_refused_and_changes_nothing(damage: Any) -> None:
     params, privacy = FedAvg(**PLAIN), Personalized()
-    whole, kept = trained(params, privacy)
+    whole, kept = WHOLE
     fresh = federate(params.model_copy(update={"rounds": 0}), privacy, NET, AT, 0).training
     fresh.identity = whole.training.identity
     before = checkpoint.packed(fresh)
@@ -207,11 +241,85 @@ def test_a_damaged_one_is_refused_and_changes_nothing(damage: Any) -> None:
     assert not Canary.found
 
 
+WHOLE = trained(FedAvg(**PLAIN), Personalized())
+
+
 def test_one_of_another_version_says_so() -> None:
     params = FedAvg(**PLAIN)
     _, kept = trained(params)
     with pytest.raises(ConfigurationError, match="another version"):
-        federate(params, None, NET, AT, 0, checkpoint=retold(kept[3], format=0))
+        federate(params, None, NET, AT, 0, checkpoint=line(kept[3], 0, format=1))
+
+
+class CutOffError(Exception):
+    """Stands for a process that was killed."""
+
+
+def cut_off(privacy: Noised, folder: Path, *, at: str) -> Checkpoint:
+    """Kill a training in its third round: as its updates leave, or as the round is kept."""
+
+    class Killed(Keeper):
+        """A keeper that is killed."""
+
+        def before_release(self, training: Training, number: int, spending: Any) -> None:
+            """Keep it, and die."""
+            Keeper.before_release(self, training, number, spending)
+            if at == "release" and number == 3:
+                raise CutOffError
+
+        def after_round(self, training: Training) -> None:
+            """Die while it is kept."""
+            if at == "torn" and len(training.rounds) == 3:
+                with self.history.open("ab") as file:
+                    file.write(b'{"round": {"number": 3, "coh')
+                raise CutOffError
+            Keeper.after_round(self, training)
+
+    keeper = Killed(folder / checkpoint.STATE, folder / checkpoint.HISTORY)
+    with pytest.raises(CutOffError):
+        federate(FedAvg(**PLAIN), privacy, NET, AT, 0, keeper=keeper)
+    return checkpoint.read(folder)
+
+
+@pytest.mark.parametrize("at", ["release", "torn"])
+@pytest.mark.parametrize("privacy", [Personalized(), Record()], ids=["local", "record"])
+def test_a_round_that_was_cut_off_is_made_again_and_counts_twice(privacy: Noised, at: str, tmp_path: Path) -> None:
+    kept = cut_off(privacy, tmp_path, at=at)
+    whole = federate(FedAvg(**PLAIN), privacy, NET, AT, 0)
+    keeper = Keeper(tmp_path / checkpoint.STATE, tmp_path / checkpoint.HISTORY)
+    again = federate(FedAvg(**PLAIN), privacy, NET, AT, 0, checkpoint=kept, keeper=keeper)
+    assert [each.number for each in again.training.rounds] == list(range(1, ROUNDS + 1))
+    for client, other in zip(again.training.clients, whole.training.clients, strict=True):
+        account, plain = client.guard.account, other.guard.account
+        assert account is not None
+        assert plain is not None
+        rounds = [each.round_number for each in account.entries]
+        assert rounds == [1, 2, 3, 3, 4, 5, 6]
+        assert account.made_again == [3]
+        more = plain.epsilon(*(each.releases for each in plain.entries if each.round_number == 3))
+        assert account.epsilon().value == pytest.approx(more.value)
+        assert more.value > plain.epsilon().value
+    # What is kept after that still knows of it.
+    last = checkpoint.read(tmp_path)
+    once_more = federate(FedAvg(**PLAIN), privacy, NET, AT, 0, checkpoint=last)
+    first = once_more.training.clients[0].guard.account
+    assert first is not None
+    assert first.made_again == [3]
+
+
+def test_a_budget_sees_what_was_cut_off(tmp_path: Path) -> None:
+    privacy = Personalized(multiplier=4.0, target_epsilon=None, relation="zero_out")
+    enough = Accountant("c", 1e-5).epsilon(Releases(4.0, times=ROUNDS)).value + 1e-6
+    privacy = privacy.model_copy(update={"budget": enough, "personalise": ByShift()})
+    whole = federate(FedAvg(**PLAIN), privacy, NET, AT, 0)
+    kept = cut_off(privacy, tmp_path, at="release")
+    again = federate(FedAvg(**PLAIN), privacy, NET, AT, 0, checkpoint=kept)
+    able = {name: sum(name not in each.spent for each in whole.training.rounds) for name in AT.tables}
+    still = {name: sum(name not in each.spent for each in again.training.rounds) for name in AT.tables}
+    assert any(still[name] == able[name] - 1 for name in able)
+    for client in again.training.clients:
+        assert client.guard.account is not None
+        assert client.guard.account.epsilon().value <= enough
 
 
 def test_a_training_that_has_begun_is_not_put_back() -> None:
@@ -222,15 +330,15 @@ def test_a_training_that_has_begun_is_not_put_back() -> None:
 
 def test_it_is_for_its_owner_alone_and_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     training = scripted(lambda *_: [1.0, 0.0], rounds=3)
-    path = tmp_path / "checkpoint.npz"
+    keeper = Keeper(tmp_path / checkpoint.STATE, tmp_path / checkpoint.HISTORY)
     old = os.umask(0)
     try:
-        training.run(lambda each: checkpoint.save(path, each))
+        training.run(keeper.after_round, keeper.before_release)
     finally:
         os.umask(old)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [each.name for each in tmp_path.iterdir()] == ["checkpoint.npz"]
-    before = path.read_bytes()
+    assert sorted(each.name for each in tmp_path.iterdir()) == [checkpoint.HISTORY, checkpoint.STATE]
+    assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()} == {0o600}
+    before = checkpoint.read(tmp_path)
     assert before == checkpoint.packed(training)
 
     def torn(_: int) -> None:
@@ -239,33 +347,39 @@ def test_it_is_for_its_owner_alone_and_written_whole(tmp_path: Path, monkeypatch
     monkeypatch.setattr(os, "fsync", torn)
     training.server.weights = np.ones(2)
     with pytest.raises(OSError, match="no space"):
-        checkpoint.save(path, training)
-    assert path.read_bytes() == before
-    monkeypatch.undo()
-    checkpoint.save(path, training)  # over what the torn one left beside
-    assert path.read_bytes() != before
-    assert [each.name for each in tmp_path.iterdir()] == ["checkpoint.npz"]
+        keeper.after_round(training)
+    assert checkpoint.read(tmp_path).state == before.state
+
+
+def test_a_round_costs_what_it_is_however_many_there_were(tmp_path: Path) -> None:
+    training = scripted(lambda *_: [1.0, 0.0], rounds=60)
+    keeper = Keeper(tmp_path / checkpoint.STATE, tmp_path / checkpoint.HISTORY)
+    grown: list[int] = []
+
+    def after(each: Training) -> None:
+        before = keeper.history.stat().st_size
+        keeper.after_round(each)
+        grown.append(keeper.history.stat().st_size - before + keeper.state.stat().st_size)
+
+    training.run(after, keeper.before_release)
+    assert len(grown) == 60
+    assert grown[-1] < 1.1 * grown[0]
 
 
 def test_it_holds_no_row_and_no_secret_of_the_noise() -> None:
     whole, kept = trained(FedAvg(**PLAIN), Personalized())
-    content = kept[ROUNDS]
+    content = b"".join(kept[ROUNDS])
     for client in whole.training.clients:
         for rows in (client.features, client.targets):
             assert rows[:4].tobytes() not in content
-    with np.load(io.BytesIO(content), allow_pickle=False) as held:
+    with np.load(io.BytesIO(kept[ROUNDS].state), allow_pickle=False) as held:
         assert set(held.files) == {"told", "weights"}
-        assert "key" not in held["told"].tobytes().decode()
+        assert "key" not in held["told"].tobytes().decode() + kept[ROUNDS].history.decode()
 
 
-def test_it_grows_with_rounds_and_not_with_rounds_times_weights() -> None:
-    kept: dict[int, bytes] = {}
-    federate(
-        FedAvg(rounds=10, local=LOCAL),
-        None,
-        Mlp(hidden=[200, 50]),
-        AT,
-        0,
-        after_round=lambda each: kept.__setitem__(len(each.rounds), checkpoint.packed(each)),
-    )
-    assert len(kept[10]) < 1.2 * len(kept[1])
+def test_weights_are_kept_of_the_last_round_alone() -> None:
+    def size(rounds: int) -> int:
+        done = federate(FedAvg(rounds=rounds, local=LOCAL), None, Mlp(hidden=[200, 50]), AT, 0)
+        return len(b"".join(checkpoint.packed(done.training)))
+
+    assert size(10) < 1.2 * size(1)

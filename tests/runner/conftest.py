@@ -119,6 +119,7 @@ class Ended:
             "config.yaml",
             "events.jsonl",
             "metrics.csv",
+            *("ledger.csv", "federation"),  # what sites told until then
         }
         assert self.record["status"] == "failed"
         assert self.record["error"]["message"].splitlines() == self.errors

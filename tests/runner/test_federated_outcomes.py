@@ -14,6 +14,7 @@ import pytest
 
 from bench.made import Made
 from components.federation import checkpoint, server, stage
+from components.federation.checkpoint import Checkpoint, Keeper
 from components.federation.rounds import Training
 from runner import federating
 
@@ -191,25 +192,35 @@ def _line(name: str, *typed: str) -> list[str]:
 def test_a_run_keeps_its_last_round_as_long_as_it_lasts_and_goes_on_from_it_to_the_same_model(
     site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: list[tuple[Path, bytes]] = []
+    kept: list[tuple[Path, Checkpoint]] = []
 
-    def watched(path: Path, training: Training) -> None:
-        checkpoint.save(path, training)
-        assert path.stat().st_mode & 0o077 == 0
-        assert path.parent.parent.name.startswith(".work-")
-        kept.append((path, path.read_bytes()))
+    class Watched(Keeper):
+        """A keeper that looks at what it leaves."""
 
-    monkeypatch.setattr(federating, "save_checkpoint", watched)
+        def after_round(self, training: Training) -> None:
+            """Keep it, and look."""
+            Keeper.after_round(self, training)
+            for path in (self.state, self.history):
+                assert path.stat().st_mode & 0o077 == 0
+                assert path.parent.parent.parent.name.startswith(".work-")
+            kept.append((self.state.parent, checkpoint.read(self.state.parent)))
+
+    monkeypatch.setattr(federating, "Keeper", Watched)
     whole = site.run("three", *RAW, "seed=9")
     completed(whole)
-    (path, first), _ = kept
-    assert not path.exists()
+    (folder, first), _ = kept
+    assert not folder.exists()
     assert not [name for name in whole.files if "checkpoint" in name]
     monkeypatch.setattr(federating, "federate", lambda *given, **more: stage.federate(*given, **more, checkpoint=first))
     again = site.run("three", *RAW, "seed=9", "show_values=false")
     completed(again)
     for name in ("model/weights.npz", "federation/rounds.csv", "federation/messages.csv", "ledger.csv"):
         assert whole.files[name] == again.files[name]
+
+
+def _has_a_round(folder: Path) -> bool:
+    path = folder / checkpoint.HISTORY
+    return path.exists() and path.read_bytes().count(b'{"round": ') > 1  # the state is of the first at least
 
 
 def test_what_a_killed_run_leaves_is_enough_to_end_with_the_same_model(
@@ -220,7 +231,7 @@ def test_what_a_killed_run_leaves_is_enough_to_end_with_the_same_model(
     running = subprocess.Popen(command, cwd=site.folder, stdout=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 60
-        while not (found := list(site.folder.glob("killed/*/.work-*/federation/checkpoint.npz"))):
+        while not (found := [*filter(_has_a_round, site.folder.glob("killed/*/.work-*/federation/checkpoint"))]):
             assert running.poll() is None
             assert time.monotonic() < end
             time.sleep(0.002)
@@ -228,11 +239,20 @@ def test_what_a_killed_run_leaves_is_enough_to_end_with_the_same_model(
         running.kill()
         running.wait()
     (left,) = found
-    content = left.read_bytes()
+    content = checkpoint.read(left)
     reached: list[int] = []
 
+    class Counting(Keeper):
+        """A keeper that counts."""
+
+        def after_round(self, training: Training) -> None:
+            """Keep it."""
+            reached.append(len(training.rounds))
+            Keeper.after_round(self, training)
+
     def going_on(*given: Any, **more: Any) -> stage.Federated:
-        done = stage.federate(*given, **{**more, "checkpoint": content, "after_round": lambda _: reached.append(1)})
+        keeper = Counting(more["keeper"].state, more["keeper"].history)
+        done = stage.federate(*given, **{**more, "keeper": keeper, "checkpoint": content})
         assert len(done.training.rounds) == 40
         return done
 
