@@ -85,7 +85,7 @@ class Book:
             self.job.record.note(
                 federation=federation_section(self.job, self.some, self.found, under),
                 differential_privacy=None if privacy is None else privacy_section(privacy, under, found),
-                warnings=federation_warnings(self.some, under, privacy, found),
+                warnings=federation_warnings(self.some, under, found),
             )
             self.job.measured(federation_metrics(under, found))
             self.settled = True

@@ -22,6 +22,7 @@ from runner.facts import HEADLINE
 from runner.job import Job
 from runner.noises import scenarios_of
 from schemas.tables import Metric
+from schemas.wording import MOST_NAMED
 
 SEEDS, MEANS, CLIENTS = "data/seeds.csv", "federation/comparison.csv", "federation/comparison_clients.csv"
 TOO_LONG = 1e5
@@ -162,7 +163,7 @@ def lines(job: Job, some: Compared) -> list[tuple[str, str]]:
     ]
     told += _below("difference", gaps)
     if some.risks:
-        told.append(("arirec", ", ".join(f"{name} {risk:.4f}" for name, risk in some.risks.items())))
+        told.append(("arirec", _each_client({name: f"{risk:.4f}" for name, risk in some.risks.items()}, some.risks)))
     return [*told, *_below("epsilon", list(_by_client(some)))]
 
 
@@ -175,9 +176,17 @@ def _by_client(some: Compared) -> Iterator[str]:
     for each in some.trials:
         if each.number == 1 and each.epsilons:
             figures = {name: shown(value) for name, value in each.epsilons.items()}
-            alike = len(set(figures.values())) == 1
-            told = ", ".join(f"{name} {figure}" for name, figure in figures.items())
-            yield f"{each.scenario}: " + (f"{next(iter(figures.values()))} at every client" if alike else told)
+            yield f"{each.scenario}: {_each_client(figures, each.epsilons)}"
+
+
+def _each_client(figures: Mapping[str, str], by: Mapping[str, float]) -> str:
+    """Return the figure of each client; of many clients the least and the largest."""
+    if len(set(figures.values())) == 1:
+        return f"{next(iter(figures.values()))} at every client"
+    if len(figures) <= MOST_NAMED:
+        return ", ".join(f"{name} {figure}" for name, figure in figures.items())
+    least, most = min(by, key=by.__getitem__), max(by, key=by.__getitem__)
+    return f"{figures[least]} ({least}) to {figures[most]} ({most}), {len(figures):,} clients"
 
 
 def _headlines(some: Compared, metric: str) -> Iterator[Difference]:

@@ -19,12 +19,11 @@ from components.federation.harmonising.outcome import Harmonisation
 from components.federation.server import Closed
 from components.federation.sites import Site
 from components.federation.stage import Underway
-from runner.federation_rules import large_delta
 from runner.job import Job
 from runner.partners import Partners
 from schemas.record import ClientPrivacy, FederatedClient, FederatedRound
 from schemas.tables import Metric
-from schemas.wording import names
+from schemas.wording import MOST_NAMED, of_clients
 
 BLIND = "the drift check can find nobody: the clients' noise hides whatever can be done to an update that is clipped"
 
@@ -34,10 +33,11 @@ def federation_lines(done: Underway, settled: Accounts) -> list[tuple[str, str]]
     training = done.training
     out = sorted({name for each in training.rounds for name in _excluded(each.closed)})
     down = sorted({name for each in training.rounds for name in _weighted_down(each.closed)})
-    left = f", {names(out)} left out for drift in some" if out else ""
-    left += f", {names(down)} weighted down for it" if down else ""
+    every = len(training.clients)
+    left = f", {of_clients(out, every)} left out for drift in some" if out else ""
+    left += f", {of_clients(down, every)} weighted down for it" if down else ""
     over = sorted({name for each in training.rounds for name in each.spent})
-    left += f", {names(over)} out of some, their budget spent" if over else ""
+    left += f", {of_clients(over, every)} out of some, their budget spent" if over else ""
     learned = "" if _learned(done) else "; nothing was learned"
     many = f"{_counted(training.clients, 'client')}, {_counted(training.rounds, 'round')}{left}"
     lines = [("federation", f"{many}; {done.ended}{learned}")]
@@ -205,7 +205,7 @@ def _spent(name: str, done: Underway) -> int | None:
     return len(training.rounds) + 1
 
 
-def federation_warnings(some: Partners, done: Underway, privacy: Noised | None, settled: Accounts) -> list[str]:
+def federation_warnings(some: Partners, done: Underway, settled: Accounts) -> list[str]:
     """Return what a reader should know of the guarantee, of persons at several sites, and of rounds without effect."""
     found = []
     if settled.reasons:
@@ -215,9 +215,6 @@ def federation_warnings(some: Partners, done: Underway, privacy: Noised | None, 
         if most > WEAK:
             why = f"above {WEAK:g} is weak" if most <= MEANINGLESS else f"above {MEANINGLESS:g} promises nothing"
             found.append(f"the worst client has {named(most)}: an epsilon {why}")
-        rows = {client.name: len(client) for client in done.training.clients}
-        if privacy is not None and (large := large_delta(privacy, rows)):
-            found.append(large)
     if some.partition.shared_persons and settled.claims:
         found.append(
             f"{some.partition.shared_persons} persons have rows at several clients: what they lose there adds up"
@@ -241,6 +238,10 @@ def _idle_rounds(done: Underway) -> list[str]:
     """Say where training came to less than was asked for."""
     rounds, found = done.training.rounds, []
     refused = Counter(name for each in rounds for name in each.closed.refused)
+    if len(refused) > MOST_NAMED:
+        who, most = of_clients(sorted(refused), len(done.training.clients)), max(refused.values())
+        found.append(f"updates of {who}, were refused, in up to {most} of {len(rounds)} rounds: no finite vectors")
+        refused.clear()
     for name, times in sorted(refused.items()):
         found.append(f"updates of client {name} were refused in {times} of {len(rounds)} rounds: no finite vectors")
     stayed = [each.closed.stayed for each in rounds if each.closed.stayed]

@@ -1,9 +1,11 @@
 """What the parts of a federation ask of each other, as far as a configuration tells."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import floor, log10
 from typing import Any
 
 from components.dp.checks import combination_faults, faults, personalise_of, small_enough
+from components.dp.conditions import withdrawn
 from components.dp.declarations import ByEpsilon, Global, Noised, Record
 from components.federation.aggregation.checks import faults as aggregation_faults
 from components.federation.aggregation.checks import unweighable
@@ -14,7 +16,7 @@ from components.federation.setting import setting_of
 from runner.noises import noises
 from schemas.dataset import NUMERIC
 from schemas.faults import Fault
-from schemas.wording import names
+from schemas.wording import of_clients, one_of_clients
 
 
 def federation_faults(config: Any) -> Iterator[Fault]:
@@ -92,7 +94,7 @@ def _named(config: Any, known: Sequence[str]) -> Iterator[Fault]:
 def _strangers(place: str, given: Iterable[str], known: Sequence[str]) -> Iterator[Fault]:
     for name in given:
         if name not in known:
-            yield Fault(place, f"there is no client {name!r}", f"one of {names(known)}", "correct the name")
+            yield Fault(place, f"there is no client {name!r}", one_of_clients(known), "correct the name")
 
 
 def _client_column(config: Any) -> Iterator[Fault]:
@@ -152,7 +154,27 @@ def _noised(privacy: Noised, federation: Federation) -> Iterator[Fault]:
         )
 
 
-def large_delta(privacy: Noised, rows: Mapping[str, int]) -> str:
-    """Say for whose rows delta is too large, since it allows to publish one as it is; empty where for nobody's."""
-    large = [name for name, count in rows.items() if not small_enough(privacy.delta, count)]
-    return f"delta is no smaller than one over the rows of {names(large)}: lower dp.delta" if large else ""
+def delta_faults(config: Any, rows: Mapping[str, int]) -> Iterator[Fault]:
+    """Yield the faults of deltas that allow to publish a row as it is, wherever an epsilon would be claimed.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Of a run that federates.
+    rows : mapping of str to int
+        Train rows of each client.
+    """
+    for privacy, placed in noises(config):
+        large = [name for name, count in rows.items() if not small_enough(privacy.delta, count)]
+        claims = not withdrawn(setting_of(privacy, config.federation, learned_encoder=config.encoder.learn))
+        if large and claims:
+            most = max(rows.values())
+            yield placed(
+                Fault(
+                    "dp.delta",
+                    f"{privacy.delta:g} is no smaller than one over the train rows of {of_clients(large, len(rows))}: "
+                    "whoever publishes one row as it is keeps within such a delta",
+                    f"below 1/{most:,}, one over the most rows of a client",
+                    f"set dp.delta={10.0 ** floor(log10(0.1 / most)):g}",
+                )
+            )

@@ -12,7 +12,7 @@ from components.federation.messages import Wire
 from components.federation.partitioning.partition import Partition, partition
 from components.federation.sites import Site, sites
 from components.federation.stage import Sites
-from runner.federation_rules import client_faults
+from runner.federation_rules import client_faults, delta_faults
 from runner.job import Job
 from schemas.faults import ConfigurationError, DataError, Fault
 
@@ -57,6 +57,8 @@ def partners(job: Job, table: Table) -> Partners:
     if faults := list(client_faults(job.config, found.names)):
         raise ConfigurationError(faults)
     made = sites(table, found, job.config.seed)
+    if faults := list(delta_faults(job.config, {site.name: len(site.train.frame) for site in made})):
+        raise ConfigurationError(faults)
     if job.config.model.name != ABSENT and not any(len(site.test.frame) for site in made):
         raise DataError(
             Fault(

@@ -20,11 +20,11 @@ from components.federation.setting import setting_of
 from components.federation.sites import sites
 from runner.compose import Composed
 from runner.federated_record import BLIND
-from runner.federation_rules import client_faults, large_delta
+from runner.federation_rules import client_faults, delta_faults
 from runner.plan_comparison import comparison_lines
 from schemas.declaration import Declaration
 from schemas.faults import ConfigurationError
-from schemas.wording import names
+from schemas.wording import of_clients
 
 ABSENT = "none"
 MOST = 12
@@ -62,8 +62,10 @@ def federation_lines(composed: Composed) -> Iterator[tuple[str, str]]:
         raise ConfigurationError(faults)
     made = sites(table, found, config.seed)
     rows = {site.name: len(site.train.frame) for site in made if len(site.train.frame)}
+    if faults := list(delta_faults(config, rows)):
+        raise ConfigurationError(faults)
     idle = [site.name for site in made if site.name not in rows]
-    yield "clients", f"{len(rows)} with {sum(rows.values()):,} train rows{_before(config)}" + _idle(idle)
+    yield "clients", f"{len(rows)} with {sum(rows.values()):,} train rows{_before(config)}" + _idle(idle, len(made))
     if config.comparison is not None:
         yield from comparison_lines(config, rows)
         return
@@ -103,8 +105,6 @@ def _costs(config: Any, privacy: Noised, rows: dict[str, int]) -> Iterator[tuple
     worst = max((plan.epsilon.value for plan in plans.values()), default=0.0)
     risk = ", whatever the risks turn out to be" if by_risk and privacy.target_epsilon is not None else ""
     yield "guarantee", f"{named(worst)} at delta {privacy.delta:g} for the worst client{risk}"
-    if large := large_delta(privacy, rows):
-        yield "", large
 
 
 def _blind(config: Any, privacy: Noised, plans: Mapping[str, Planned]) -> bool:
@@ -141,5 +141,5 @@ def _tier(tier: Any) -> str:
     return f"epsilon {tier.target_epsilon:g}" if tier.target_epsilon else f"multiplier {tier.multiplier:g}"
 
 
-def _idle(some: list[str]) -> str:
-    return f"; without any: {names(some)}" if some else ""
+def _idle(some: list[str], among: int) -> str:
+    return f"; without any: {of_clients(some, among)}" if some else ""

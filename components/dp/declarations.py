@@ -6,28 +6,27 @@ from pydantic import Field
 
 from schemas.base import Contract
 from schemas.declaration import Declaration
+from schemas.ranges import Budget, Delta, Multiplier, Norm, TargetEpsilon
 
 Relation = Literal["zero_out", "replace_table", "add_remove_record", "replace_record"]
-Positive = Annotated[float, Field(gt=0)]
 
 
 class Fixed(Contract):
     """One clip for the whole run."""
 
     name: Literal["fixed"] = "fixed"
-    norm: float = Field(default=1.0, gt=0, description="largest L2 norm of a client's update")
+    norm: Norm = Field(default=1.0, description="largest L2 norm of a client's update")
 
 
 class Adaptive(Contract):
     """A clip that follows a quantile of the updates' norms (Andrew et al., arXiv 1905.03871)."""
 
     name: Literal["adaptive"] = "adaptive"
-    norm: float = Field(default=1.0, gt=0, description="clip of the first round")
+    norm: Norm = Field(default=1.0, description="clip of the first round")
     quantile: float = Field(default=0.5, ge=0, le=1, description="share of updates that are to be within the clip")
     rate: float = Field(default=0.2, gt=0, le=1, description="step of the clip's logarithm a round")
-    vote_noise: float = Field(
+    vote_noise: Multiplier = Field(
         default=3.0,
-        gt=0,
         description="noise multiplier of the votes on whether an update was within, as a multiple of the updates' own; "
         "they are a second release, and accounted",
     )
@@ -52,7 +51,7 @@ class ByMinMax(Contract):
     """The multiplier times the risk's place between the least and the largest."""
 
     name: Literal["minmax"] = "minmax"
-    floor: float = Field(default=0.5, gt=0, description="least multiplier: without it the least risky has no noise")
+    floor: Multiplier = Field(default=0.5, description="least multiplier: without it the least risky has no noise")
 
 
 class ByShift(Contract):
@@ -65,8 +64,10 @@ class Tier(Contract):
     """What clients of a band of risk get: one of multiplier and target epsilon."""
 
     up_to: float = Field(gt=0, le=1, description="largest risk (ARIREC) of the band")
-    multiplier: Positive | None = Field(default=None, description="noise multiplier of its clients")
-    target_epsilon: Positive | None = Field(default=None, description="or the epsilon of its clients after all rounds")
+    multiplier: Multiplier | None = Field(default=None, description="noise multiplier of its clients")
+    target_epsilon: TargetEpsilon | None = Field(
+        default=None, description="or the epsilon of its clients after all rounds"
+    )
 
 
 class ByTiers(Contract):
@@ -80,8 +81,8 @@ class ByEpsilon(Contract):
     """A target epsilon for every client, by policy and whatever its data."""
 
     name: Literal["epsilon"] = "epsilon"
-    default: float = Field(gt=0, description="epsilon after all rounds of clients that are not named")
-    clients: dict[str, Positive] = Field(default={}, description="that of a client by its name")
+    default: TargetEpsilon = Field(description="epsilon after all rounds of clients that are not named")
+    clients: dict[str, TargetEpsilon] = Field(default={}, description="that of a client by its name")
 
 
 Personalise = Annotated[
@@ -93,16 +94,18 @@ Personalise = Annotated[
 class Privacy(Declaration):
     """What every kind of noise takes."""
 
-    delta: float = Field(default=1e-5, gt=0, lt=1, description="delta of every epsilon; below one over the rows")
-    multiplier: Positive | None = Field(
+    delta: Delta = Field(
+        default=1e-5, description="delta of every epsilon; below one over the train rows of each client"
+    )
+    multiplier: Multiplier | None = Field(
         default=None, description="noise multiplier: standard deviation of the noise over the clip"
     )
-    target_epsilon: Positive | None = Field(
+    target_epsilon: TargetEpsilon | None = Field(
         default=3.0,
         description="or the epsilon after all rounds, from which multipliers are calibrated; where they follow risk, "
         "none is so low that its client exceeds it",
     )
-    budget: Positive | None = Field(
+    budget: Budget | None = Field(
         default=None, description="largest epsilon of a client: it stops to contribute before; null: no limit"
     )
     unproven: Literal["refuse", "report"] = Field(
@@ -137,7 +140,9 @@ class Personalized(Privacy):
         default="replace_table", description="what two neighbouring inputs of a client differ in"
     )
     clipping: Clipping = Field(default=Fixed(), description="how long a client's update may be")
-    personalise: Personalise = Field(default=ByMax(), description="how a client's multiplier follows its risk")
+    personalise: Personalise | None = Field(
+        default=ByMax(), description="how a client's multiplier follows its risk; null: the same for all"
+    )
     paper: bool = Field(
         default=False,
         description="noise of standard deviation `multiplier` on weights that nothing clips: no formal guarantee",
@@ -151,7 +156,7 @@ class Record(Privacy):
     relation: Literal["add_remove_record", "replace_record"] = Field(
         default="add_remove_record", description="what two neighbouring inputs of a client differ in"
     )
-    clip: float = Field(default=1.0, gt=0, description="largest L2 norm of the gradient of one record")
+    clip: Norm = Field(default=1.0, description="largest L2 norm of the gradient of one record")
     personalise: Personalise | None = Field(
         default=ByMax(), description="how a client's multiplier follows its risk; null: the same for all"
     )

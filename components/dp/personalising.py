@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from components.dp.declarations import ByEpsilon, ByMax, ByMean, ByMinMax, ByShift, ByTiers, Personalise, Tier
 from schemas.faults import DataError, Fault
+from schemas.wording import of_clients
 
 Basis = Literal["policy", "data-derived"]
 
@@ -100,7 +101,7 @@ def _check(risks: Mapping[str, float]) -> None:
         raise DataError(
             Fault(
                 place="dp.personalise",
-                problem=f"no risk is known of {', '.join(wrong)}" if wrong else "there are no clients",
+                problem=f"no risk is known of {of_clients(wrong, len(risks))}" if wrong else "there are no clients",
                 allowed="the risk (ARIREC) of every client's released table, above 0 and at most 1",
                 remedy="anonymise every client's table, or personalise by epsilon, a policy that asks for no risk",
             )

@@ -11,6 +11,7 @@ from components.federation.harmonising.declarations import Harmonising
 from components.federation.partitioning.declarations import ByColumn, Partitioning
 from schemas.base import Contract
 from schemas.declaration import Declaration
+from schemas.ranges import Rounds
 
 
 class Embedded(Contract):
@@ -18,14 +19,18 @@ class Embedded(Contract):
 
     name: Literal["embedded"] = "embedded"
     backend: Literal["numpy", "torch"] = Field(default="numpy", description="whose products of matrices are used")
-    chunk: int = Field(default=10, ge=1, description="clients that are trained side by side; 10 to 20 are fastest")
+    chunk: int = Field(
+        default=10, ge=1, le=100_000, description="clients that are trained side by side; 10 to 20 are fastest"
+    )
 
 
 class Local(Contract):
     """How every client trains in a round."""
 
-    epochs: int = Field(default=1, ge=1, description="passes over a client's rows in a round")
-    batch_size: int = Field(default=64, ge=1, description="rows of one step; expected rows under record-level privacy")
+    epochs: int = Field(default=1, ge=1, le=10_000, description="passes over a client's rows in a round")
+    batch_size: int = Field(
+        default=64, ge=1, le=10**9, description="rows of one step; expected rows under record-level privacy"
+    )
     optimizer: Literal["sgd", "adam"] = Field(default="sgd", description="its state starts anew in every round")
     learning_rate: float = Field(default=0.1, gt=0, description="of every step, on features in [0, 1]")
     momentum: float = Field(default=0.0, ge=0, lt=1, description="of sgd")
@@ -39,7 +44,7 @@ class EarlyStop(Contract):
         default="change",
         description="what must fall: how far the weights move, or the mean training loss, which clients then tell",
     )
-    patience: int = Field(default=5, ge=1, description="rounds running without a new best")
+    patience: int = Field(default=5, ge=1, le=1_000_000, description="rounds running without a new best")
     min_change: float = Field(default=0.0, ge=0, description="what counts as better: lower by more than this")
 
 
@@ -48,7 +53,7 @@ class Federation(Declaration):
 
     clients: Partitioning = Field(default=ByColumn(), description="which client a row belongs to")
     harmonising: Harmonising = Field(default=Harmonising(), description="how sites come to the levels they publish on")
-    rounds: int = Field(default=20, ge=0, description="rounds of training")
+    rounds: Rounds = Field(default=20, description="rounds of training")
     participation: float = Field(default=1.0, gt=0, le=1, description="chance of each client to take part in a round")
     local: Local = Field(default=Local(), description="training at a client")
     aggregation: Aggregation = Field(default=Aggregation(), description="how updates become the next global weights")

@@ -9,7 +9,7 @@ import numpy as np
 from components.federation.client import Client
 from components.federation.layout import Layout
 from schemas.faults import ConfigurationError, Fault
-from schemas.wording import names
+from schemas.wording import of_clients
 
 PLACE = "checkpoint"
 
@@ -47,10 +47,11 @@ def refuse_another(told: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     clients, theirs = own.get("clients", {}), told.get("clients", {})
     others = sorted(clients.keys() ^ theirs.keys())
     changed = [name for name in clients if name in theirs and clients[name] != theirs[name]]
+    every = len(clients.keys() | theirs.keys())
     problems = {
         "it is of a run with another configuration": told.get("declared") != own.get("declared"),
-        f"it is of other clients: {names(others)} is in one of the two alone": bool(others),
-        f"the train rows of {names(changed)} are others than they were": bool(changed),
+        f"it is of other clients: {of_clients(others, every)} is in one of the two alone": bool(others),
+        f"the train rows of {of_clients(changed, len(clients))} are others than they were": bool(changed),
         "it is of a network with other layers": told.get("layout") != own.get("layout"),
     }
     found = [

@@ -32,7 +32,7 @@ from components.models.encoded_model import EncodedModel
 from components.randomness import derived_seed
 from schemas.declaration import Declaration
 from schemas.faults import ConfigurationError, DataError, Fault
-from schemas.wording import names
+from schemas.wording import names, one_of_clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def _refuse(params: Federation, sites: Sites) -> None:
     strangers = sorted({name for each in params.attacks for name in each.clients} - sites.tables.keys())
     if strangers:
         found.append(
-            Fault("federation.attacks", f"no such client: {names(strangers)}", f"allowed: {names(list(sites.tables))}")
+            Fault("federation.attacks", f"no such client: {names(strangers)}", one_of_clients(list(sites.tables)))
         )
     if found:
         raise ConfigurationError(found)

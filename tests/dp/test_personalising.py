@@ -61,7 +61,7 @@ def test_a_target_epsilon_is_a_policy_that_looks_at_no_risk():
 
 @pytest.mark.parametrize("risk", [0.0, -0.1, 1.1, float("nan")])
 def test_what_is_no_risk_is_refused_by_its_clients_name(risk: float):
-    with pytest.raises(DataError, match="no risk is known of b"):
+    with pytest.raises(DataError, match="no risk is known of 'b'"):
         personalised(ByMax(), {"a": 0.04, "b": risk}, {"a": 1.0, "b": 1.0})
 
 

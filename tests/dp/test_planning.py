@@ -149,5 +149,5 @@ def test_without_rows_or_rounds_nothing_is_spent(privacy: Record | Global):
 
 
 def test_a_risk_that_is_asked_for_has_to_be_known():
-    with pytest.raises(DataError, match="no risk is known of B"):
+    with pytest.raises(DataError, match="no risk is known of 'B'"):
         planned(Personalized(), {"A": 10, "B": 20}, TRAINING, risks={"A": 0.08})

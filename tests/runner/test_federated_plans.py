@@ -76,12 +76,19 @@ def test_a_plan_says_where_there_is_no_guarantee(together: Any) -> None:
     assert lines(out)["guarantee"][0].startswith("no formal guarantee: nothing bounds what a client sends")
 
 
-def test_a_delta_that_would_publish_a_row_is_told_by_plan_and_run(together: Any) -> None:
-    typed = ("dp=personalized", "dp.delta=.018")
-    told = "delta is no smaller than one over the rows of 'Dale': lower dp.delta"
-    _, out, _ = together.do(*typed, verb="plan")
-    assert told in " ".join(out.split())
-    assert told in together.run(*typed).record["warnings"]
+@pytest.mark.parametrize("noise", ["personalized", "record", "global"])
+def test_a_delta_that_would_publish_a_row_is_refused_by_plan_and_run(together: Any, noise: str) -> None:
+    typed = (f"dp={noise}", "dp.delta=.018", *(["federation/drift=none"] if noise == "global" else []))
+    told = "dp.delta: 0.018 is no smaller than one over the train rows of 'Dale': whoever publishes one row"
+    code, _, err = together.do(*typed, verb="plan")
+    assert (code, told in err, "below 1/68" in err, "set dp.delta=0.001" in err) == (2, True, True, True)
+    ran = together.run(*typed)
+    assert told in ran.refused(2)[0]
+    code, _, err = together.do(*typed, "dp.delta=.001", verb="plan")
+    assert code == 0, err
+    # Where no epsilon is claimed there is no delta to be too large.
+    code, _, err = together.do(*typed, "dp.noise_seed=1", verb="plan")
+    assert code == 0, err
 
 
 def test_runs_that_federate_are_listed_with_what_came_of_them(together: Any) -> None:

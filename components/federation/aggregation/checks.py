@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from components.federation.aggregation.declarations import Aggregation, Krum, Mean, MultiKrum, Rule
 from components.federation.drift.declarations import Drift
 from schemas.faults import Fault
-from schemas.wording import names
+from schemas.wording import of_clients, one_of_clients
 
 PLACE = "federation.aggregation.rule"
 
@@ -64,9 +64,11 @@ def other_clients(rule: Mean, clients: Sequence[str]) -> list[Fault]:
         return []
     absent = [client for client in clients if client not in rule.fixed]
     unknown = [client for client in rule.fixed if client not in clients]
-    found = (
-        [Fault(f"{PLACE}.fixed", f"no weight for {names(absent)}", remedy="give every client one")] if absent else []
-    )
+    found = []
+    if absent:
+        told = f"no weight for {of_clients(absent, len(clients))}"
+        found.append(Fault(f"{PLACE}.fixed", told, remedy="give every client one"))
     if unknown:
-        found.append(Fault(f"{PLACE}.fixed", f"no such client: {names(unknown)}", f"allowed: {names(clients)}"))
+        told = f"no such client: {of_clients(unknown, len(rule.fixed))}"
+        found.append(Fault(f"{PLACE}.fixed", told, one_of_clients(clients), "correct the name"))
     return found

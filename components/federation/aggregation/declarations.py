@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.base import Contract, Text
+from schemas.ranges import Norm
 
 
 class Mean(Contract):
@@ -75,8 +76,8 @@ class Aggregation(Contract):
     """How the updates of a round become the next global weights."""
 
     rule: Rule = Field(default=Mean(), description="how updates become one")
-    norm_bound: float | None = Field(
-        default=None, gt=0, description="largest L2 norm of an update, which is scaled down to it first; null: none"
+    norm_bound: Norm | None = Field(
+        default=None, description="largest L2 norm of an update, which is scaled down to it first; null: none"
     )
     learning_rate: float = Field(
         default=1.0, gt=0, description="the server's step along the aggregated update; 1: FedAvg"

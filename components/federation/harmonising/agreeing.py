@@ -22,7 +22,7 @@ from components.federation.harmonising.common import Common, Joint, Reply, searc
 from components.federation.harmonising.declarations import PLACE, Harmonising
 from components.federation.harmonising.shared import mismatches
 from schemas.faults import DataError, Fault, GoalError
-from schemas.wording import names
+from schemas.wording import of_clients
 
 
 class UnreachableError(GoalError):
@@ -206,7 +206,7 @@ def _stopped(left_out: Sequence[str], sites: int) -> UnreachableError:
     rest = "relax the criteria, allow suppression or higher levels"
     if len(left_out) < sites:
         rest += f", or set {PLACE}.unreachable to leave_out to go on without them"
-    problem = f"{len(left_out)} of {sites} clients can't reach the criteria: {names(left_out)}"
+    problem = f"{len(left_out)} of {sites} clients can't reach the criteria: {of_clients(left_out, sites)}"
     return UnreachableError(Fault(place=f"{PLACE}.unreachable", problem=problem, remedy=rest))
 
 

@@ -16,7 +16,7 @@ from components.federation.harmonising.station import Station
 from components.federation.messages import Wire
 from components.federation.sites import Site, of_client
 from schemas.faults import ConfigurationError, Fault
-from schemas.wording import names
+from schemas.wording import of_clients
 
 
 def harmonise(  # each is another part of the run
@@ -120,7 +120,8 @@ def _made(release: Release | None) -> Release:
 def _warnings(agreed: Agreed, parts: Sequence[Harmonised], missed: Sequence[str]) -> list[str]:
     told, facts = list(dict.fromkeys(each for part in parts for each in part.release.warnings)), agreed.facts
     if agreed.left_out:
-        some, count = names(agreed.left_out), len(agreed.left_out)
+        count = len(agreed.left_out)
+        some = of_clients(agreed.left_out, count + len(agreed.sites))
         them = (
             f"{count} clients can't reach the criteria, and are"
             if count > 1

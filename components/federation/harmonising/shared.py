@@ -11,7 +11,7 @@ from components.federation.harmonising.declarations import PLACE, Harmonising
 from components.federation.sites import of_client
 from schemas.dataset import DatasetSchema
 from schemas.faults import ConfigurationError, DataError, Fault
-from schemas.wording import names, shown
+from schemas.wording import names, of_clients, one_of_clients, shown
 
 Digests = Mapping[str, str]
 """SHA-256 of a hierarchy by column."""
@@ -47,7 +47,7 @@ def own_digests(
             Fault(
                 place=f"{PLACE}.site_hierarchies",
                 problem=f"there {'is no client' if len(strangers) == 1 else 'are no clients'} {names(strangers)}",
-                allowed=f"one of {names(sites)}",
+                allowed=one_of_clients(sites),
                 remedy="name a client, or leave it out",
             )
         )
@@ -81,7 +81,8 @@ def mismatches(digests: Mapping[str, Digests]) -> list[Fault]:
         for site, own in digests.items():
             sites_of[own.get(column, "")].append(site)
         if len(sites_of) > 1:
-            said = [f"{digest[:_DIGITS] or 'none'} at {names(sites)}" for digest, sites in sites_of.items()]
+            every = len(digests)
+            said = [f"{digest[:_DIGITS] or 'none'} at {of_clients(sites, every)}" for digest, sites in sites_of.items()]
             faults.append(
                 Fault(
                     place=f"column {shown(column)}",
