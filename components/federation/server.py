@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from components.federation.aggregation.declarations import Aggregation, Mean
-from components.federation.aggregation.rules import FloatArray
+from components.federation.aggregation.rules import FloatArray, norm_bounded
 from components.federation.aggregation.server import Step, aggregate, usable
 from components.federation.drift.check import Checked, Streaks, check
 from components.federation.drift.declarations import Drift
@@ -70,6 +70,8 @@ class Server:
         A round that fewer clients answer is aborted: it leaves the global weights as they are.
     control : ndarray of float64, shape (size,), optional
         SCAFFOLD's, of the server.
+    step_length : float
+        The least that a client's local steps come to: their learning rate times as few of them as it can take.
     streaks : dict of str to int
         How many rounds running each client was flagged.
     """
@@ -83,6 +85,7 @@ class Server:
     averaging: Averaging | None = None
     fewest: int = 1
     control: Weights | None = None
+    step_length: float = 1.0
     streaks: Streaks = field(default_factory=dict)
 
     def close(self, round_number: int, told: Mapping[str, Mapping[str, Any]]) -> Closed:
@@ -150,13 +153,18 @@ class Server:
     def _follow(self, told: Sequence[Weights | None], checked: Checked | None) -> None:
         """Move the server's control variate by what clients tell of theirs: ``c += sum of changes / N``.
 
-        Whoever the drift check leaves out is left out here too, and a robust rule takes the place of the mean: else
-        what an attacker sends would come in by this door.
+        Whoever the drift check leaves out is left out here too, a robust rule takes the place of the mean, and what
+        bounds updates bounds these: else what an attacker sends would come in by this door. A change is
+        ``-c - u / (K lr)`` (see `control`), so that with an update ``u`` of norm B it is no longer than ``|c| + B /
+        (K lr)``, and K no less than one step a pass.
         """
         if self.control is None:
             return
         factors = np.ones(len(told)) if checked is None else checked.factors
         changes = np.stack([self._no_change() if change is None else change for change in told])
+        if (bound := self.aggregation.norm_bound) is not None:
+            with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
+                changes = norm_bounded(changes, float(np.linalg.norm(self.control)) + bound / self.step_length)
         fine = usable(changes)
         equal = np.full(int(fine.sum()), 1 / len(self.shares))
         rule = self.aggregation.rule

@@ -158,6 +158,7 @@ def federate(  # noqa: PLR0913  # each is another part of the run
         averaging=guards.averaging,
         fewest=guards.fewest,
         control=np.zeros(network.layout.size) if isinstance(params, Scaffold) else None,
+        step_length=params.local.learning_rate * params.local.epochs,
     )
     engine = engine_of(network, params.engine.backend, params.engine.chunk)
     identical = identity(_declared(params, privacy, model, space, seed), clients, network.layout)

@@ -6,13 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.tiny_sites import scripted
+from bench.tiny_sites import scripted, sites
 from components.dp.declarations import Fixed, Global
+from components.federation import stage
 from components.federation.aggregation.declarations import Aggregation, Krum, Mean, Median, TrimmedMean
 from components.federation.attacks.declarations import Scaling
+from components.federation.declarations import Scaffold
 from components.federation.drift.declarations import Drift
 from components.federation.layout import Layout
-from components.federation.server import Server
+from components.federation.server import Closed, Server
+from components.federation.stage import federate
+from components.models.declarations import Linear
 
 LAYOUT = Layout(("w",), ((2,),))
 
@@ -137,6 +141,42 @@ def test_under_a_robust_rule_no_control_variate_comes_in_by_a_back_door(rule: An
     hull = np.array(list(HONEST.values()))
     assert (hull.min(axis=0) <= one.weights).all()
     assert (one.weights <= hull.max(axis=0)).all()
+
+
+@pytest.mark.parametrize("evil", [1e6, -1e6, 1e200, np.inf, np.nan])
+def test_what_bounds_updates_bounds_changes_of_control_variates_too(evil: float) -> None:
+    names = [f"c{number}" for number in range(9)] + ["evil"]
+    bounded = Aggregation(norm_bound=1.0)
+    one = server(dict.fromkeys(names, 0.1), aggregation=bounded, control=np.zeros(2), step_length=0.5)
+    said = told({name: [0.1, 0.1] for name in names})
+    for name, each in said.items():
+        each["control change"] = np.array([evil, 0.0]) if name == "evil" else np.array([0.1, 0.2])
+    one.close(1, said)
+    assert one.control is not None
+    assert np.abs(one.control - np.array([0.1, 0.2]) * 9 / 10).max() <= 2.0 / 10 + 1e-12  # B / (K lr) of one in ten
+
+
+def test_the_bound_of_control_variates_is_none_to_those_who_keep_that_of_updates() -> None:
+    at = sites(40, 60, 80)
+    given = {"rounds": 6, "local": {"learning_rate": 0.3, "batch_size": 16, "epochs": 2}}
+    free = federate(Scaffold.model_validate(given), None, Linear(), at, 0)
+    longest = 0.0
+
+    class Longest(Server):
+        """A server that notes the longest update."""
+
+        def close(self, round_number: int, told: Any) -> Closed:
+            nonlocal longest
+            longest = max(longest, *(float(np.linalg.norm(each["update"])) for each in told.values()))
+            return Server.close(self, round_number, told)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage, "Server", Longest)
+        federate(Scaffold.model_validate(given), None, Linear(), at, 0)
+    bounded = federate(
+        Scaffold.model_validate({**given, "aggregation": {"norm_bound": longest}}), None, Linear(), at, 0
+    )
+    np.testing.assert_allclose(bounded.training.server.weights, free.training.server.weights, rtol=1e-12)
 
 
 def test_the_control_variate_is_the_mean_of_all_clients_changes() -> None:
