@@ -1,6 +1,6 @@
 """The federation stage of a comparison: every scenario at every seed, and what of it is written down and told."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
@@ -14,10 +14,10 @@ from components.dp.conditions import NO_GUARANTEE
 from components.dp.declarations import Noised
 from components.federation.comparison import Difference, Interval, Trial, differences, means, seeds_of, trials
 from components.federation.equalising import Common, equalised
-from components.federation.known import told_before
-from components.federation.messages import Wire
+from components.federation.known import told_before, told_risks
 from components.federation.scenarios import unit_of
-from components.federation.stage import Federated, Sites, Underway, terms
+from components.federation.stage import Federated, Sites, terms
+from runner.accounted import Book
 from runner.facts import HEADLINE
 from runner.job import Job
 from runner.noises import scenarios_of
@@ -48,7 +48,7 @@ class Compared:
     kept : Federated
         The first scenario at the run's own seed.
     risks : mapping of str to float
-        ARIREC of what each client released, where it released anything.
+        ARIREC of each client that told it.
     """
 
     scenarios: Mapping[str, Noised | None]
@@ -67,9 +67,7 @@ class Compared:
         return {name: means(self.trials, name) for name in self.scenarios}
 
 
-def compared(
-    job: Job, bring: Sites, wire: Wire, test: Table, began: Callable[[Underway, Noised | None], None]
-) -> Compared:
+def compared(job: Job, bring: Sites, book: Book, test: Table) -> Compared:
     """Train every scenario at every seed.
 
     Parameters
@@ -77,16 +75,14 @@ def compared(
     job : Job
         Of a configuration with a comparison.
     bring : Sites
-    wire : Wire
-        That the sites have used already.
+    book : Book
+        Of the training that is kept, the first scenario at the run's own seed; the others are counted in it.
     test : Table
         Test rows of all sites, as the model sees them.
-    began : callable
-        Given the training that will be kept, and its noise, when it begins.
     """
     config, asked = job.config, job.config.comparison
     asked_for = scenarios_of(config)
-    known = told_before(config.federation.aggregation.rule, asked_for.values(), bring.rows, bring.risks, wire)
+    known = told_before(config.federation.aggregation.rule, asked_for.values(), bring.rows, bring.risks, book.some.wire)
     scenarios, common = equalised(asked_for, asked.equalise, terms(config.federation, known, seed=config.seed))
     kept: list[Federated] = []
     found = trials(
@@ -98,14 +94,15 @@ def compared(
         test,
         learned_encoder=config.encoder.learn,
         keep=kept.append,
-        began=lambda under: began(under, next(iter(scenarios.values()))),
-        wire=wire,
+        began=lambda under: book.began(under, next(iter(scenarios.values()))),
+        wire=book.some.wire,
     )
     everything = []
     for each in found:
         everything.append(each)
+        book.others = min(len(everything), len(scenarios) * asked.seeds - 1)  # but for the first, and with the next one
         job.record.event("scenario trained", "federation", scenario=each.scenario, number=each.number, seed=each.seed)
-    return Compared(scenarios, common, everything, kept[0], bring.risks)
+    return Compared(scenarios, common, everything, kept[0], told_risks(book.some.wire))
 
 
 def write(job: Job, some: Compared, bring: Sites) -> None:
@@ -262,7 +259,7 @@ def _clients(some: Compared, bring: Sites) -> Iterator[dict[str, Any]]:
     for each in some.trials:
         if each.number == 1:
             for client, rows in bring.rows.items():
-                about = {"scenario": each.scenario, "client": client, "rows": rows, "arirec": bring.risks.get(client)}
+                about = {"scenario": each.scenario, "client": client, "rows": rows, "arirec": some.risks.get(client)}
                 yield about | _released(each.claims.get(client), each.multipliers.get(client))
 
 

@@ -33,8 +33,8 @@ def federation(job: Job, book: Book, test: Table) -> tuple[Federated, Accounts, 
         if config.comparison is None:
             done = _trained(job, book, bring)
         else:
-            several = compared(job, bring, some.wire, test, book.began)
-            done, book.others = several.kept, len(several.trials) - 1
+            several = compared(job, bring, book, test)
+            done = several.kept
             write(job, several, bring)
         figures = _at_sites(done, book)
         settled = book.settle(done)

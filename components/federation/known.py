@@ -51,10 +51,16 @@ def told_before(
         counts = {client: wire.once(client, "rows", count) for client, count in rows.items()}
     if not any(follows_risk(each) for each in some):
         return Known(counts, {})
-    return Known(counts, {client: _risk(client, risks[client], wire) for client in rows if client in risks})
+    for client in rows:
+        if client in risks and (client, "measured") not in wire.before:
+            wire.once(client, "risk", risks[client])
+    return Known(counts, {client: risk for client, risk in told_risks(wire).items() if client in rows})
 
 
-def _risk(client: str, risk: float, wire: Wire) -> float:
-    """Return a client's risk as the server reads it: with what it said of its release, or by itself."""
-    measured = wire.before.get((client, "measured"))
-    return float(wire.once(client, "risk", risk) if measured is None else measured["arirec"])
+def told_risks(wire: Wire) -> dict[str, float]:
+    """Return the risk of each client that told it: with what it said of its release, or by itself."""
+    found = {}
+    for (client, kind), content in wire.before.items():
+        if kind in ("measured", "risk"):
+            found[client] = float(content["arirec"] if kind == "measured" else content)
+    return found

@@ -151,3 +151,36 @@ def test_closing_lines_hold_each_scenario_against_the_reference_lines(run: Ended
     for client in run.record["federation"]["clients"]:
         assert f"{client['name']} {client['arirec']:.4f}" in risks
     assert run.out.count(NO_GUARANTEE) == 1  # of the model that is kept
+
+
+def test_a_comparison_that_is_cut_off_has_the_ledger_of_what_it_would_have_kept(tmp_path: Path) -> None:
+    # The kept training is over, a second one has begun, and then the run is stopped.
+    code = (
+        "import sys\n"
+        "from components.federation import comparison\n"
+        "from runner.__main__ import main\n"
+        "real, calls = comparison.federate, []\n"
+        "def second(*given, **more):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) == 2:\n"
+        "        raise KeyboardInterrupt\n"
+        "    return real(*given, **more)\n"
+        "comparison.federate = second\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *TINY, "~comparison.scenarios.vanilla", "output.dir=runs"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 130, ended.stderr
+    (folder,) = (tmp_path / "runs" / "hospitals").iterdir()
+    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    assert (record["status"], record["federation"]["ended"]) == ("interrupted", "interrupted after all rounds")
+    assert record["differential_privacy"]["worst_epsilon"] == pytest.approx(1.0, abs=2e-3)
+    ledger = pd.read_csv(folder / "ledger.csv")
+    assert {"all", "gradients", "other trainings"} <= set(ledger["kind"])
