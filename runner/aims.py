@@ -5,8 +5,7 @@ from typing import Any
 
 from components.minimization.declarations import TARGETS
 from components.minimization.holdout import asked_target, expected_rows, least_calibration_rows, least_report_rows
-
-ABSENT = "none"
+from runner.alone import ABSENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,13 @@ def federation_faults(config: Any) -> Iterator[Fault]:
     federation: Federation = config.federation
     if config.anonymization.name != "none":
         yield from harmonising_faults(federation.harmonising, config.anonymization, trains=True)
+    elif federation.harmonising.site_hierarchies:
+        yield Fault(
+            "federation.harmonising.site_hierarchies",
+            "anonymization=none climbs no hierarchy",
+            "empty",
+            "leave it out, or choose anonymization=lattice",
+        )
     yield from _client_column(config)
     known = _known_clients(config)
     if not isinstance(federation.clients, ByColumn):

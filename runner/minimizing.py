@@ -14,7 +14,8 @@ from components.minimization.contract import write
 from components.minimization.holdout import Sides, asked_target, hold_out
 from components.minimization.minimise import Outcome, minimise
 from components.minimization.page import page
-from runner.aims import ABSENT, Skipped, passed_over, too_few
+from runner.aims import Skipped, passed_over, too_few
+from runner.alone import ABSENT
 from runner.asked import minimization_metrics, section
 from runner.job import Job
 from runner.releasing import table_digest

@@ -12,11 +12,10 @@ from components.federation.messages import Wire
 from components.federation.partitioning.partition import Partition, partition
 from components.federation.sites import Site, sites
 from components.federation.stage import Sites
+from runner.alone import ABSENT
 from runner.federation_rules import client_faults, delta_faults
 from runner.job import Job
 from schemas.faults import ConfigurationError, DataError, Fault
-
-ABSENT = "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from runner.alone import ABSENT
 from runner.compose import Composed
 from runner.joined import SECTIONS
 from runner.outcome import say
-from runner.rules import ABSENT
 from runner.secrets import mask
 from schemas.declaration import Declaration
 from schemas.faults import ConfigurationError, DataError, Fault, GoalError, RunnerError

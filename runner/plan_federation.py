@@ -18,6 +18,7 @@ from components.federation.model import Space, network_of
 from components.federation.partitioning.partition import partition
 from components.federation.setting import setting_of
 from components.federation.sites import sites
+from runner.alone import ABSENT
 from runner.compose import Composed
 from runner.federated_record import BLIND
 from runner.federation_rules import client_faults, delta_faults
@@ -26,7 +27,6 @@ from schemas.declaration import Declaration
 from schemas.faults import ConfigurationError
 from schemas.wording import of_clients
 
-ABSENT = "none"
 MOST = 12
 """Clients that are told one by one."""
 

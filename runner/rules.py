@@ -8,7 +8,7 @@ from components.anonymization.pipeline import rules as step_rules
 from components.anonymization.search_rules import search_faults
 from components.minimization.rules import column_faults
 from runner import criteria_rules
-from runner.alone import REMEDIES, alone
+from runner.alone import ABSENT, REMEDIES, alone
 from runner.comparison_rules import comparison_faults
 from runner.federation_rules import federation_faults
 from runner.provenance import Layer, origin
@@ -18,7 +18,6 @@ from schemas.dataset import NUMERIC, TEMPORAL, Column, DatasetSchema
 from schemas.faults import Fault
 from schemas.run_config import RunConfig
 
-ABSENT = "none"
 MANY = 12
 """Names of columns that one sentence lists."""
 

@@ -8,7 +8,6 @@ from typing import Any, Self
 from components.dp import accounting
 from components.dp.accounting import Epsilon
 from components.dp.releases import Releases
-from components.dp.sensitivity import Mechanism, Party, strengths
 from schemas.faults import Fault, GoalError
 
 
@@ -89,10 +88,6 @@ class Accountant:
         if strength != 1:
             seen = tuple(replace(each, multiplier=each.multiplier * strength) for each in seen)
         return accounting.epsilon(seen, self.delta, check=check)
-
-    def against(self, mechanism: Mechanism, cohort: int = 1) -> dict[Party, Epsilon]:
-        """Return the epsilon against each party, as a claim tells it (see `components.dp.sensitivity.strengths`)."""
-        return {party: self.epsilon(strength=each) for party, each in strengths(mechanism, cohort).items()}
 
     def may_contribute(self, *more: Releases) -> bool:
         """Return whether the budget allows more releases."""

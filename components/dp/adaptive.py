@@ -40,12 +40,6 @@ def votes(clipped: Clipped, noise: Noise, multipliers: npt.ArrayLike) -> Floats:
     return np.asarray(answers + grid_noise(answers.shape, deviations, step, noise))
 
 
-def summed_votes(clipped: Clipped, noise: Noise, multiplier: float) -> float:
-    """Return the sum of all answers (see `votes`) with one noise, which the server adds."""
-    step = grid_step(0.5, 0.5 * multiplier)
-    return float(_answers(clipped).sum() + grid_noise((1,), 0.5 * multiplier, step, noise)[0])
-
-
 def _answers(clipped: Clipped) -> Floats:
     return np.where(clipped.shortened, -0.5, 0.5)
 
@@ -58,7 +52,7 @@ def following(norm: float, total: float, divisor: int, quantile: float, rate: fl
     norm : float
         This round's.
     total : float
-        The sum of `votes` that arrived, or `summed_votes`.
+        The sum of `votes` that arrived, with the server's noise where it adds that.
     divisor : int
         Clients that were expected, whether they came or not.
     quantile : float

@@ -140,7 +140,6 @@ def trials(  # noqa: PLR0913  # each is another part of the run
     test: Table,
     *,
     learned_encoder: bool = False,
-    known: Sequence[Trial] = (),
     keep: Callable[[Federated], None] = lambda _: None,
     began: Callable[[Underway], None] = lambda _: None,
     wire: Wire | None = None,
@@ -162,8 +161,6 @@ def trials(  # noqa: PLR0913  # each is another part of the run
         Rows of all sites that nobody trains on, as the model sees them.
     learned_encoder : bool, default False
         Whether categories or bounds were learned from rows, which takes every epsilon away.
-    known : sequence of Trial, optional
-        What was done before, which isn't done again.
     keep : callable, optional
         Given the first scenario at the first seed, with all that came of it.
     began : callable, optional
@@ -177,14 +174,10 @@ def trials(  # noqa: PLR0913  # each is another part of the run
     Trial
         Seed by seed, so that whatever there is when it stops is paired.
     """
-    done = {(each.scenario, each.number): each for each in known}
     first = (next(iter(scenarios)), 1)
     begun = (wire or Wire()).begun()
     for number, seed in enumerate(seeds, start=1):
         for name, privacy in scenarios.items():
-            if (name, number) in done:
-                yield done[name, number]
-                continue
             started, kept = perf_counter(), (name, number) == first
             own = wire if kept else begun.begun()
             came = federate(params, privacy, model, sites, seed, wire=own, began=began if kept else _unseen)

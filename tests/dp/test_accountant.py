@@ -76,17 +76,6 @@ def test_a_weaker_view_has_a_larger_epsilon():
     assert account.epsilon(strength=0.5).value > account.epsilon().value
 
 
-def test_every_party_has_its_own_epsilon():
-    account = spent(10)
-    own = account.epsilon()
-    assert set(account.against("local").values()) == {own}
-    at_server = account.against("server")
-    assert (at_server["outsider"], at_server["client"].value, at_server["server"].value) == (own, math.inf, math.inf)
-    shared = account.against("distributed", 10)
-    assert own == shared["outsider"]
-    assert own.value < shared["client"].value < shared["server"].value < math.inf
-
-
 def test_the_ledger_has_a_row_for_every_kind_and_one_for_all():
     account = Accountant("A", 1e-5)
     for number in (1, 2, 4):

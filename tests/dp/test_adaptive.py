@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.dp.adaptive import NORMS, following, summed_votes, votes
+from components.dp.adaptive import NORMS, following, votes
 from components.dp.clipping import clip
 from components.dp.noise import Noise
 
@@ -23,15 +23,6 @@ def test_votes_are_half_a_unit_apart_from_nobodys():
     assert votes(found, noise, 0.0).tolist() == [0.5, -0.5, 0.5]
     many = clip(np.zeros((100_000, 1)), 1.0)
     assert votes(many, noise, 3.0).std() == pytest.approx(1.5, rel=0.02)
-
-
-def test_the_servers_noise_is_on_the_sum_of_votes():
-    some = clip([[0.1], [5.0], [0.2]], 1.0)
-    noise = Noise.from_seed(3)
-    assert summed_votes(some, noise, 0.0) == 0.5
-    sums = [summed_votes(some, noise, 3.0) for _ in range(5000)]
-    assert np.mean(sums) == pytest.approx(0.5, abs=0.1)
-    assert np.std(sums) == pytest.approx(1.5, rel=0.05)
 
 
 def test_a_share_beyond_its_range_moves_the_clip_no_further():

@@ -88,20 +88,6 @@ def test_scenarios_begin_alike_and_take_rows_in_the_same_order(monkeypatch: pyte
     assert first[0][0][1] != second[0][0][1]
 
 
-def test_what_was_done_before_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = compared({"vanilla": None, "record": NOISED["record"]})
-    trained: list[str] = []
-    whole = stage.federate
-
-    def counted(*given: Any, **more: Any) -> Federated:
-        trained.append("once")
-        return whole(*given, **more)
-
-    monkeypatch.setattr("components.federation.comparison.federate", counted)
-    assert compared({"vanilla": None, "record": NOISED["record"]}, known=found[:3])[:3] == found[:3]
-    assert len(trained) == 1
-
-
 def test_whatever_there_is_when_it_stops_is_paired() -> None:
     order = [(each.number, each.scenario) for each in compared({"a": None, "b": None}, seeds=3)]
     assert order == [(1, "a"), (1, "b"), (2, "a"), (2, "b"), (3, "a"), (3, "b")]

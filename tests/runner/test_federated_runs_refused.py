@@ -62,6 +62,10 @@ FAULTS: dict[str, tuple[tuple[str, ...], list[str]]] = {
             "set federation.aggregation.rule.weights=equal",
         ],
     ),
+    "hierarchies that nobody climbs": (
+        ("anonymization=none", "+federation.harmonising.site_hierarchies.Dale=dale"),
+        ["federation.harmonising.site_hierarchies", "anonymization=none climbs no hierarchy"],
+    ),
     "drawn clients": (
         (
             *CALM,

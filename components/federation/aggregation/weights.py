@@ -1,12 +1,9 @@
 """What each client counts for in a weighted mean, and how far one client can move that."""
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Mapping
 
 from components.federation.aggregation.checks import PLACE, other_clients
 from components.federation.aggregation.declarations import Mean, Rule
-from components.federation.aggregation.rules import FloatArray
 from schemas.faults import ConfigurationError, Fault
 
 
@@ -62,18 +59,3 @@ def shares_of(rule: Rule, rows: Mapping[str, int], participation: float) -> dict
     """
     weights = client_weights(rule if isinstance(rule, Mean) else Mean(), rows)
     return {client: weight / participation for client, weight in weights.items()}
-
-
-def largest_contribution(weights: FloatArray | Sequence[float], clip: float) -> float:
-    """Return how far one client's clipped update moves the weighted mean at most: ``max_i w_i * clip``.
-
-    That is the L2 sensitivity where the client's message becomes 0 in the neighbouring case; twice as much where
-    another message of norm `clip` may take its place. The weights are those of a fixed divisor.
-
-    Parameters
-    ----------
-    weights : array of float, shape (clients,)
-    clip : float
-        Largest L2 norm of an update.
-    """
-    return float(np.max(np.asarray(weights, dtype=np.float64), initial=0.0)) * clip
