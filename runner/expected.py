@@ -104,8 +104,9 @@ def _range(metadata: tuple[Any, ...]) -> str:
     return f" {told}" if told else ""
 
 
-def _limit(metadata: tuple[Any, ...], name: str) -> Any:
-    return next((limit for part in metadata if (limit := getattr(part, name, None)) is not None), None)
+def _limit(metadata: tuple[Any, ...], name: str) -> str | None:
+    found = next((limit for part in metadata if (limit := getattr(part, name, None)) is not None), None)
+    return f"{found:g}" if isinstance(found, float) else None if found is None else str(found)
 
 
 def _constraints(parts: list[Any]) -> Iterator[Any]:

@@ -211,7 +211,7 @@ def test_faults_of_fixed_weights_are_told_together() -> None:
         client_weights(fixed, {"a": 1, "b": 1})
     assert [str(fault) for fault in told.value.faults] == [
         "federation.aggregation.rule.fixed: no weight for 'b'; give every client one",
-        "federation.aggregation.rule.fixed: no such client: 'x'; allowed: 'a', 'b'",
+        "federation.aggregation.rule.fixed: no such client: 'x'; one of 'a', 'b'; correct the name",
     ]
     with pytest.raises(ConfigurationError, match="no client has a training row"):
         client_weights(Mean(weights="rows"), {"a": 0})

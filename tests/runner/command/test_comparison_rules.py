@@ -52,7 +52,7 @@ def test_all_that_is_wrong_is_told_at_once_each_at_its_place() -> None:
         "comparison.seeds",
         "comparison.equalise",
     }
-    assert "must be a number > 0" in found[f"{SCENARIOS}.record.dp.clip"]
+    assert "must be a number between 1e-09 and 1e+09" in found[f"{SCENARIOS}.record.dp.clip"]
     assert "did you mean max?" in found[f"{SCENARIOS}.personalized.dp.personalise.name"]
 
 
