@@ -67,7 +67,7 @@ def _simple(annotation: Any, metadata: tuple[Any, ...]) -> str:
     if annotation in (bool, str):
         pattern = _limit(metadata, "pattern")
         text = f"text that matches {pattern}" if pattern else "text"
-        text = "one character" if _limit(metadata, "max_length") == 1 else text
+        text = "one character" if _limit(metadata, "max_length") == "1" else text
         return "true or false" if annotation is bool else text
     if get_origin(annotation) in (list, tuple):
         some = "a list that is not empty" if _limit(metadata, "min_length") else "a list"
