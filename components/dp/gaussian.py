@@ -45,13 +45,17 @@ def delta(mu: float, epsilon: float) -> float:
         return 0.0
     if isinf(mu):
         return 1.0
-    x = epsilon / mu - mu / 2
+    return _delta_at(mu, epsilon / mu - mu / 2)
+
+
+def _delta_at(mu: float, x: float) -> float:
+    """Return delta by ``x = eps/mu - mu/2``, which keeps digits that an epsilon loses where ``mu`` is large."""
     y = x + mu
     density = exp(-x * x / 2) / sqrt(2 * pi)
     if x < -5:
         return float(ndtr(-x)) - density * _mills(y)
     if mu < _SMALL_MU:
-        middle = epsilon / mu
+        middle = x + mu / 2
         return mu * max(0.0, 1 - middle * _mills(middle)) * density
     return max(0.0, density * (_mills(x) - _mills(y)))
 
@@ -80,7 +84,7 @@ def epsilon(mu: float, delta_: float) -> float:
     aim = log(delta_)
 
     def off(x: float) -> float:
-        found = delta(mu, mu * (x + mu / 2))
+        found = _delta_at(mu, x)
         return (log(found) if found > 0 else -1e9) - aim
 
     x = float(brentq(off, -mu / 2, highest, xtol=_PRECISION, rtol=_PRECISION))
