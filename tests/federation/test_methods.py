@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from bench.tiny_sites import scripted, sites
+from components.dp.declarations import Global, Noised, Personalized
 from components.federation.declarations import FedAvg, FedProx, Local
 from components.federation.layout import Weights
+from components.federation.server import Closed, Server
 from components.federation.stage import federate
 from components.federation.work import Done, LocalTraining, Network, Work
 from components.models.declarations import Linear
@@ -82,3 +86,32 @@ def test_fedprox_holds_clients_near_the_global_weights() -> None:
         )
     ]
     assert moves[0] == moves[1] > moves[2] > moves[3]
+
+
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        Personalized(multiplier=4.0, target_epsilon=None, relation="replace_record"),
+        Global(multiplier=4.0, target_epsilon=None, unproven="report"),
+        Personalized(paper=True, multiplier=0.5, target_epsilon=None),
+    ],
+    ids=["noised", "clipped", "paper"],
+)
+def test_what_is_told_of_a_control_variate_follows_from_the_update_that_left(
+    privacy: Noised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of the update that stayed, larger than any clip and without noise, it would tell all that clip and noise hide.
+    told: list[Mapping[str, Any]] = []
+    close = Server.close
+
+    def watched(self: Server, number: int, said: Mapping[str, Mapping[str, Any]]) -> Closed:
+        told.extend(said.values())
+        return close(self, number, said)
+
+    monkeypatch.setattr(Server, "close", watched)
+    training = scripted(lambda *_: [300.0, -400.0], privacy=privacy, scaffold=True)
+    training.run()
+    assert len(told) == 3
+    for said in told:  # in the first round all variates are 0; one step of rate 1
+        np.testing.assert_allclose(said["control change"], -said["update"])
+        assert not np.allclose(said["update"], [300.0, -400.0])
