@@ -94,6 +94,8 @@ class Book:
     def cut_off(self, error: BaseException) -> None:
         """Settle the accounts of a run that ends by an error, as far as it has come."""
         if self.under is None:
+            if not self.some.wire.crossings:
+                return
             with self.job.record.undivided():
                 self._write(only_told(self.some.wire.crossings), None)
                 self.job.record.note(warnings=[NOTHING_RELEASED])

@@ -14,7 +14,7 @@ from components.dp.conditions import NO_GUARANTEE
 from components.dp.releases import Releases
 from components.federation import server
 from components.federation.harmonising import agreeing
-from runner import accounted, federating
+from runner import accounted, federating, pipeline
 
 SIX = ("federation.rounds=6",)
 
@@ -90,6 +90,14 @@ def test_sites_that_told_their_levels_and_never_trained_have_a_ledger_too(
     assert {row["kind"] for row in cells(done.folder / "ledger.csv")} == {"optimum"}
     assert accounted.NOTHING_RELEASED in done.record["warnings"]
     assert done.record["differential_privacy"] is None
+
+
+def test_where_nothing_crossed_there_is_nothing_to_account_for(together: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "_anonymization", lambda *_: fail())
+    done = together.run("dp=record", "seed=46")
+    assert done.code == 5
+    assert not {"ledger.csv", "federation/messages.csv"} & done.files.keys()
+    assert not done.record["warnings"]
 
 
 def test_a_run_that_fails_after_training_keeps_its_accounts(together: Any, monkeypatch: pytest.MonkeyPatch) -> None:
