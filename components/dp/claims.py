@@ -142,7 +142,7 @@ def _against(epsilon: Epsilon) -> str:
 
 
 def _listed(things: tuple[str, ...]) -> str:
-    return ", ".join(things) or "nothing"
+    return "; ".join(things) or "nothing"  # each may have commas of its own
 
 
 def worst(epsilons: list[Epsilon]) -> float:

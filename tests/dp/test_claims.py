@@ -38,7 +38,7 @@ def test_the_sentence_says_everything():
         "messages sent by client A in rounds 1..10 are (7.512, 1e-05)-DP, computed from clip 1, multiplier 4, 9 "
         "participations, rate 1 and 9 noised releases. Against an outsider who sees the released model epsilon 7.512; "
         "another client epsilon 7.512; the server epsilon 7.512. An input is the client's train rows as they were "
-        "split and prepared. Covered: updates. Not covered: how its rows were checked, split and prepared, row counts, "
+        "split and prepared. Covered: updates. Not covered: how its rows were checked, split and prepared; row counts; "
         "risks. Multipliers were data-derived. The released model inherits that epsilon for client A; "
         "for an arbitrary person the guarantee is the largest of all clients."
     )

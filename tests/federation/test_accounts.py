@@ -240,7 +240,7 @@ def test_the_sentence_has_all_its_conditions() -> None:
         "rate 1 ",
         "Covered: what a round of training changed of the weights.",
         "An input is the client's train rows as they were split and prepared.",
-        "Not covered: how its rows were checked, split and prepared, re-identification risk (ARIREC)",
+        "Not covered: how its rows were checked, split and prepared; re-identification risk (ARIREC)",
         "standard deviation of the noise",
         "data-derived",
         "the guarantee is the largest of all clients",
