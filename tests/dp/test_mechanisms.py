@@ -70,6 +70,15 @@ def test_releases_lie_on_the_grid_and_rounding_makes_nothing_longer(norm: float,
     assert step <= max(norm, norm * multiplier) * 2.0**-32
 
 
+@given(st.floats(1e-3, 1e3), st.floats(0.1, 10.0), st.integers(0, 2**32 - 1))
+def test_an_average_lies_on_the_grid_of_its_sensitivity(norm: float, multiplier: float, seed: int):
+    weights = [0.6, 0.3, 0.1]
+    step = mechanisms.grid_step(0.6 * norm, 0.6 * norm * multiplier)
+    clipped = clip(np.random.default_rng(seed).normal(size=(3, 50)), norm)
+    found = mechanisms.noised_average(clipped, weights, norm, multiplier, Noise.from_seed(seed))
+    assert (found / step == np.rint(found / step)).all()
+
+
 def test_low_order_bits_tell_nothing():
     """Plain floating-point sums of two neighbouring updates fall on different numbers; grid releases do not."""
     step = mechanisms.grid_step(1.0, 1.0)
