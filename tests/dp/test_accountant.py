@@ -1,12 +1,14 @@
 """One account a client: it grows over the whole run, is never restarted, and never goes beyond its budget."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from components.dp.accountant import Accountant, Entry
 from components.dp.ledger import Terms, covered_rows, spans
 from components.dp.releases import Releases
+from components.dp.sensitivity import strengths
 from schemas.faults import GoalError
 from schemas.ledger import LEDGER_COLUMNS
 
@@ -89,7 +91,7 @@ def test_the_ledger_has_a_row_for_every_kind_and_one_for_all():
     assert whole.kind == "all"
     assert whole.epsilon == account.epsilon().value
     assert whole.epsilon > updates.epsilon > votes.epsilon
-    assert whole.epsilon <= whole.epsilon_rdp
+    assert whole.epsilon_rdp == account.epsilon(check=True).check > whole.epsilon
     assert set(updates.model_dump()) == set(LEDGER_COLUMNS)
 
 
@@ -101,6 +103,18 @@ def test_rounds_of_other_noise_have_rows_of_their_own():
     assert (first.multiplier, second.multiplier, whole.multiplier) == (2.0, 4.0, None)
 
 
+def test_rows_of_the_ledger_tell_what_one_release_is_and_how_many_there_were():
+    account = Accountant("A", 1e-5)
+    account.record([Entry(1, "gradients", 1.0, Releases(4.0, 0.5, 30, 2.0))])
+    account.record([Entry(2, "gradients", 0.5, Releases(4.0, 0.5, 12, 2.0))])
+    account.record([Entry(3, "gradients", 0.5, Releases(4.0, 0.5, 1, 1.0))])
+    replaced, removed, whole = covered_rows(account, Terms("record", "replace_record", "policy"))
+    assert (replaced.rounds, replaced.steps, replaced.sensitivity, replaced.rate) == ("1-2", 42, 2.0, 0.5)
+    assert (removed.rounds, removed.steps, removed.sensitivity, removed.note) == ("3", 1, 1.0, "")
+    assert replaced.note == "clips from 0.5 to 1"
+    assert (whole.steps, whole.sensitivity, whole.multiplier, whole.clip, whole.note) == (43, None, None, None, "")
+
+
 def test_a_withdrawn_claim_leaves_no_epsilon_in_the_ledger():
     rows = covered_rows(spent(3), Terms("server", "zero_out", "policy", reasons=("the noise was seeded",)))
     assert {row.epsilon for row in rows} == {None}
@@ -110,6 +124,17 @@ def test_a_withdrawn_claim_leaves_no_epsilon_in_the_ledger():
 
 def test_noise_at_the_server_is_in_the_ledger_for_outsiders_alone():
     assert covered_rows(spent(1), Terms("server", "zero_out", "policy"))[0].holds_against == "outsider"
+
+
+def test_the_ledger_tells_what_holds_against_every_party():
+    account = spent(10)
+    shares = Terms("distributed", "zero_out", "policy", cohort=10)
+    told = {party: account.epsilon(strength=each) for party, each in strengths("distributed", 10).items()}
+    for row in covered_rows(account, shares):
+        assert (row.epsilon, row.epsilon_client, row.epsilon_server) == tuple(each.value for each in told.values())
+        assert (row.delta, row.holds_against) == (1e-5, "outsider, client, server")
+    withdrawn = covered_rows(account, replace(shares, reasons=("the noise was seeded",)))
+    assert {(row.epsilon_client, row.epsilon_server, row.epsilon_rdp, row.delta) for row in withdrawn} == {(None,) * 4}
 
 
 def test_nothing_released_has_no_rows():

@@ -75,6 +75,12 @@ def test_sampled_and_full_releases_compose():
     assert whole.value <= whole.check <= 1.4 * whole.value
 
 
+@pytest.mark.parametrize("full", [Releases(4, times=5), Releases(1, times=2)])
+def test_batches_that_miss_nobody_compose_with_full_releases_like_full_ones(full: Releases):
+    nearly, whole = Releases(2, 1 - 1e-12, 5), Releases(2, times=5)
+    assert epsilon([nearly, full], 1e-5).value == pytest.approx(epsilon([whole, full], 1e-5).value, abs=2e-4)
+
+
 @pytest.mark.parametrize("epsilon_", [0.1, 0.5, 1.5])
 @pytest.mark.parametrize("units", [1, 2])
 def test_one_step_on_a_batch_has_the_delta_of_its_two_mixtures(units: int, epsilon_: float):
@@ -150,6 +156,27 @@ def test_the_bound_without_secret_batches_is_what_the_draws_come_to():
     assert accounting.delta([some], epsilon_) <= rate * accounting.delta([Releases(0.5)], epsilon_) <= 1e-3
 
 
+def test_the_bound_without_secret_batches_counts_what_is_drawn_of_every_kind_and_what_is_beyond_it():
+    # Draws that are left aside have to be rarer, all together, than half of delta: the rest is for the noise.
+    delta = 1e-3
+    rare = tuple(Releases(0.1 + place / 100, 0.375 * delta) for place in range(4))
+    assert accounting.delta(rare, sampled.bound(0.0, rare, delta)) <= delta
+    full, seldom = Releases(4, times=10), (Releases(0.1, 0.9 * delta),)
+    assert accounting.delta([full, *seldom], sampled.bound(math.sqrt(10) / 4, seldom, delta)) <= delta
+
+
+def test_the_bound_without_secret_batches_is_no_looser_than_batches_of_all_and_tighter_where_they_are_small():
+    often, seldom = Releases(1, 0.9, 3), Releases(0.3, 0.01, 100)
+    assert sampled.bound(0.0, (often,), 1e-5) <= epsilon([replace(often, rate=1.0)], 1e-5).value
+    assert sampled.bound(0.0, (seldom,), 1e-5) < epsilon([replace(seldom, rate=1.0)], 1e-5).value / 2
+
+
+@pytest.mark.parametrize("units", [1, 2])
+def test_beyond_many_batches_delta_is_that_of_batches_of_all(units: int):
+    beyond = Releases(700, 0.1, sampled.MANY + 1, units)
+    assert 0 < accounting.delta([beyond], 3.0) == accounting.delta([replace(beyond, rate=1.0)], 3.0) < 1
+
+
 def test_more_batches_than_anybody_trains_are_bounded_without_much_work():
     close, beyond = Releases(70, 0.1, sampled.MANY), Releases(70, 0.1, sampled.MANY + 1)
     assert epsilon([close], 1e-5).value < epsilon([beyond], 1e-5).value < 1.2 * epsilon([close], 1e-5).value
@@ -201,6 +228,13 @@ def test_calibration_counts_a_second_release_with_other_noise():
     pattern = (Releases(1, times=10), Releases(3, times=10))
     found = multiplier_for(3.0, 1e-5, pattern)
     assert found == pytest.approx(4.39744 * math.sqrt(10 / 9), abs=1e-4)
+
+
+def test_calibration_keeps_what_sampled_releases_have_of_each_others_noise():
+    kinds = Releases(1, 0.05, 40), Releases(3, 0.05, 40)
+    found = multiplier_for(2.0, 1e-5, kinds)
+    spent = epsilon([replace(each, multiplier=each.multiplier * found) for each in kinds], 1e-5).value
+    assert 1.999 < spent <= 2.0
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,17 @@ def test_tiny_losses_agree_with_the_integral_that_they_are(mu: float, ratio: flo
     assert gaussian.delta(mu, ratio * mu) == pytest.approx(expected, rel=1e-3)
 
 
+@given(st.floats(-9, 0))
+def test_at_an_epsilon_of_0_delta_is_the_distance_of_two_gaussians(power: float):
+    mu = 10.0**power
+    assert gaussian.delta(mu, 0.0) == pytest.approx(math.erf(mu / math.sqrt(8)), rel=1e-9)
+
+
+@pytest.mark.parametrize("mu", [10.5, 11.0, 12.0])
+def test_what_is_left_to_a_delta_of_1_is_both_tails(mu: float):
+    assert 1 - gaussian.delta(mu, 0.0) == pytest.approx(math.erfc(mu / math.sqrt(8)), rel=1e-3)
+
+
 def test_nothing_released_costs_nothing_and_no_noise_costs_everything():
     assert gaussian.delta(0.0, 0.0) == 0
     assert gaussian.epsilon(0.0, 1e-5) == 0

@@ -61,6 +61,26 @@ def test_pieces_and_neighbours_are_independent(sample: Any):
             assert abs(np.corrcoef(kind[:-lag], kind[lag:])[0, 1]) < bound * 1.1
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_pairs_radius_and_angle_are_made_of_other_words(dtype: Any, monkeypatch: pytest.MonkeyPatch):
+    count, draws = 64, np.random.default_rng(0)
+    known, other = (draws.integers(0, 2**64, count, dtype=np.uint64) for _ in range(2))
+
+    def made(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        monkeypatch.setattr(Keystream, "words", lambda _, asked: words[:asked])
+        pairs = Keystream(1).normal(count, dtype).astype(np.float64).reshape(2, -1)
+        return np.hypot(*pairs), np.arctan2(*pairs)
+
+    half = count // 2
+    radius, angle = made(known)
+    other_radius, same_angle = made(np.concatenate([other[:half], known[half:]]))
+    same_radius, other_angle = made(np.concatenate([known[:half], other[half:]]))
+    assert np.allclose(angle, same_angle, atol=1e-5)
+    assert np.allclose(radius, same_radius, atol=1e-5)
+    assert np.abs(radius - other_radius).min() > 1e-5
+    assert np.abs(angle - other_angle).min() > 1e-5
+
+
 def test_uniform_numbers_are_even_and_below_one():
     found = Noise.from_seed(3).uniform((COUNT,))
     assert 0 <= found.min() < found.max() < 1
@@ -78,6 +98,16 @@ def test_two_sources_of_entropy_differ_and_two_of_one_seed_do_not():
     assert mine.seeded
     assert (mine.normal((5, 3)) == same.normal((5, 3))).all()
     assert not np.intersect1d(mine.normal((99,)), Noise.from_seed(8).normal((99,))).size
+
+
+def test_a_key_has_all_the_entropy_that_the_cipher_takes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("components.dp.keystream.os.urandom", lambda count: bytes(range(count)))
+    assert Keystream().words(2).tobytes() == cipher(bytes(range(32))).update(bytes(16))
+
+
+def test_the_words_of_a_source_can_not_be_written_to():
+    with pytest.raises(ValueError, match="read-only"):
+        Keystream(1).words(4)[0] = 0
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (3,), (2, 5), (3 * 16_384 + 1,)])

@@ -30,6 +30,20 @@ def test_multipliers_by_risk(how: Personalise, expected: list[float]):
     assert {each.basis for each in found.values()} == {"data-derived"}
 
 
+def test_the_mean_is_that_of_all_risks_and_everyone_has_its_own_multiplier():
+    multipliers = {"c": 3.0, "b": 2.0, "a": 1.0}
+    found = personalised(ByMean(), {"a": 0.02, "b": 0.02, "c": 0.08}, multipliers)
+    assert [each.multiplier for each in found.values()] == pytest.approx([0.5, 1.0, 6.0])
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"), [(ByMax(), 2.0), (ByMean(), 2.0), (ByMinMax(floor=0.5), 2.0), (ByShift(), 4.0)]
+)
+def test_equal_risks_count_as_the_largest(how: Personalise, expected: float):
+    found = personalised(how, dict.fromkeys(RISKS, 0.05), dict.fromkeys(RISKS, 2.0))
+    assert [each.multiplier for each in found.values()] == pytest.approx([expected] * 3)
+
+
 @given(
     st.sampled_from(BY_RISK),
     st.dictionaries(st.text(min_size=1, max_size=3), st.floats(1e-4, 1), min_size=1, max_size=8),

@@ -72,12 +72,11 @@ def test_weighted_averages_cost_what_their_largest_weight_costs(stated: float, e
     rule = {"rule": {"name": "mean", "weights": "fixed", "fixed": {"c0": 2, "c1": 1, "c2": 1}}}
     params = FedAvg.model_validate({"rounds": 1, "drift": None, "aggregation": rule, "local": {"learning_rate": 1e-9}})
     privacy = Global(multiplier=stated, target_epsilon=None, relation="zero_out", clipping=Fixed(norm=1.0))
-    done, found = settled(params, privacy)
+    _, found = settled(params, privacy)
     assert outside(found)[0] == pytest.approx(expected, abs=1e-3)
     assert outside(found)[1] == outside(found)[2] < outside(found)[0]
-    again = [federate(params, privacy, Linear(), THREE, 0).training.rounds[0].change for _ in range(200)]
-    size = done.training.network.layout.size
-    deviation = np.sqrt(np.mean(np.square(again)) / size)
+    many = federate(params.model_copy(update={"rounds": 200}), privacy, Linear(), THREE, 0).training
+    deviation = np.sqrt(np.mean([each.change**2 for each in many.rounds]) / many.network.layout.size)
     assert deviation == pytest.approx(stated * 0.5, rel=0.15)
 
 
@@ -125,6 +124,13 @@ def test_without_privacy_the_ledger_says_that_nothing_covers_the_updates() -> No
     assert not found.claims
     assert [(row.client, row.kind, row.rounds, row.covered, row.epsilon) for row in found.ledger] == [
         (name, "update", "1-3", False, None) for name in ("c0", "c1", "c2")
+    ]
+
+
+def test_in_paper_mode_nothing_covers_the_updates_either() -> None:
+    _, found = settled(FedAvg(rounds=3, drift=None), of_updates(paper=True))
+    assert [(row.client, row.rounds, row.covered) for row in rows_of(found, "update")] == [
+        (name, "1-3", False) for name in THREE.tables
     ]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.tiny_sites import scripted
-from components.dp import mechanisms
+from components.dp import gaussian, mechanisms
 from components.dp.accounting import multiplier_for
 from components.dp.audit import lower_bound
 from components.dp.clipping import Clipped
@@ -128,6 +128,16 @@ def test_accounts_count_what_was_released_and_nothing_else() -> None:
         assert sent == took_part
 
 
+@pytest.mark.parametrize("clipping", [Fixed(), Adaptive()])
+def test_a_budget_is_for_all_that_a_round_releases_and_stops_before_it_is_exceeded(clipping: Any) -> None:
+    # Seven updates alone would be within it; with their votes, which have three times the noise, six are.
+    budget = gaussian.epsilon(2 * 7**0.5 / 4, 1e-5) * (1 + 1e-9)
+    privacy = local(multiplier=4.0, clipping=clipping, budget=budget)
+    training = scripted(lambda *_: [1.0, 0.0], "ab", rounds=20, privacy=privacy)
+    assert training.run() == "every client's budget is spent"
+    assert len(training.rounds) == (7 if isinstance(clipping, Fixed) else 6)
+
+
 @pytest.mark.parametrize("noise_from", ["server", "clients"])
 def test_noise_on_a_sum_is_on_everyones_account(noise_from: Any) -> None:
     privacy = Global(multiplier=Z, target_epsilon=None, noise_from=noise_from)
@@ -179,14 +189,14 @@ def test_votes_carry_noise_once(noise_from: Any, expected: float) -> None:
 
 
 def test_the_servers_noise_on_the_votes_is_all_that_is_accounted() -> None:
-    # Half a vote times vote_noise times the multiplier on the sum of 40 votes, of which half are each way.
-    names = [f"c{place:02d}" for place in range(40)]
-    privacy = Global(multiplier=Z, target_epsilon=None, clipping=Adaptive(norm=1.0, quantile=0.5, rate=0.1))
-    lengths = dict(zip(names, [0.0, 1e9] * 20, strict=True))
+    # Half a vote times vote_noise times the multiplier on the sum of 8 votes, of which half are each way.
+    privacy = Global(multiplier=0.5, target_epsilon=None, clipping=Adaptive(norm=1.0, quantile=0.5, rate=0.1))
+    names = "abcdefgh"
+    lengths = dict(zip(names, [0.0, 1e9] * 4, strict=True))
     training = scripted(lambda name, _: [lengths[name], 0.0], names, rounds=400, privacy=privacy)
     training.run()
     shares = -np.diff(np.log([each.clip for each in training.rounds if each.clip])) / 0.1
-    assert shares.std() * 40 == pytest.approx(0.5 * Z * 3.0, rel=0.12)
+    assert shares.std() * 8 == pytest.approx(0.5 * 0.5 * 3.0, rel=0.12)
     assert shares.mean() == pytest.approx(0.0, abs=0.02)
 
 
@@ -213,6 +223,51 @@ def test_the_servers_noise_is_for_the_largest_weight_whoever_comes() -> None:
     }
     expected = pytest.approx(Z * NORM * 0.6 / 0.5, rel=0.06)
     assert found == {True: expected, False: expected}
+
+
+def test_where_those_that_came_are_divided_by_the_noise_is_divided_with_them() -> None:
+    privacy = Global(multiplier=Z, target_epsilon=None, clipping=Fixed(norm=NORM), unproven="report")
+    training = scripted(
+        lambda *_: np.zeros(SIZE),
+        "abcd",
+        size=SIZE,
+        rounds=6,
+        participation=0.5,
+        privacy=privacy,
+        aggregation=Aggregation(rule=Mean(divisor="realised")),
+    )
+    passed = [training.server.weights]
+    training.run(lambda now: passed.append(now.server.weights))
+    came = [len(each.closed.came) for each in training.rounds]
+    assert len(set(came)) > 1
+    for count, update in zip(came, np.diff(passed, axis=0), strict=True):
+        assert update.std() == pytest.approx(Z * NORM / count, rel=0.06)
+
+
+@pytest.mark.parametrize("noise_from", ["server", "clients"])
+def test_the_clip_follows_the_votes_that_crossed_and_the_servers_noise_alone(noise_from: Any) -> None:
+    how = Adaptive(norm=1.0, quantile=0.5, rate=0.1)
+    privacy = Global(multiplier=0.1, target_epsilon=None, noise_from=noise_from, clipping=how)
+    training = scripted(lambda *_: [0.0, 0.0], "abcd", rounds=8, privacy=privacy)
+    told: list[float] = []
+    send = type(training.wire).to_server
+
+    def watched(wire: Any, number: int, client: str, kind: str, content: Any) -> Any:
+        if kind == "vote":
+            told.append(content)
+        return send(wire, number, client, kind, content)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(training.wire), "to_server", watched)
+        training.run()
+    shares = np.clip(np.array(told).reshape(-1, 4).sum(axis=1) / 4 + 0.5, 0, 1)[:-1]
+    steps = np.diff(np.log([each.clip for each in training.rounds if each.clip]))
+    if noise_from == "clients":
+        np.testing.assert_allclose(steps, -0.1 * (shares - 0.5), atol=1e-12)
+    else:  # votes of 1/2 each, and noise on their sum
+        assert (shares == 1).all()
+        assert (np.abs(steps + 0.05) < 0.05).all()
+        assert (steps != -0.05).any()
 
 
 def test_a_clip_that_nobody_voted_on_stays() -> None:

@@ -12,6 +12,7 @@ from components.federation.declarations import FedAvg
 from components.federation.messages import EVERYONE, SERVER, Wire
 from components.federation.stage import Sites, federate
 from components.models.declarations import Linear
+from schemas.faults import DataError
 
 THREE = sites(40, 50, 60)
 BY_ROWS = FedAvg.model_validate({"rounds": 1, "aggregation": {"rule": {"name": "mean", "weights": "rows"}}})
@@ -63,6 +64,18 @@ def test_what_a_site_said_of_its_release_is_not_asked_again() -> None:
     done = federate(ALIKE, noise(Personalized, {"name": "max"}), Linear(), THREE, 0, wire=wire)
     assert told(wire) == {"measured": 3, "multiplier": 3}
     assert [plan.multiplier for plan in done.guarded.plans.values()] == [2.0, 1.0, 1.0]
+
+
+def test_a_site_without_rows_tells_no_risk() -> None:
+    wire = Wire()
+    federate(ALIKE, noise(Personalized, {"name": "max"}), Linear(), sites(40, 0, 60), 0, wire=wire)
+    assert [each.sender for each in wire.crossings if each.kind == "risk"] == ["c0", "c2"]
+
+
+def test_a_risk_that_nobody_measured_is_asked_for_in_one_sentence() -> None:
+    unknown = replace(THREE, risks={"c0": 0.1, "c2": 0.1})
+    with pytest.raises(DataError, match="no risk is known of 'c1'"):
+        federate(ALIKE, noise(Personalized, {"name": "max"}), Linear(), unknown, 0)
 
 
 class Twisted(Wire):

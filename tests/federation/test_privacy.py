@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.tiny_sites import sites
-from components.dp.declarations import Global, Noised, Personalized, Record
+from components.dp.declarations import Adaptive, Global, Noised, Personalized, Record
 from components.federation.declarations import FedAvg, Local
 from components.federation.guards import Open, Records, Unclipped, Updates
 from components.federation.privacy import Guarded, guarded
@@ -88,9 +88,47 @@ def test_the_servers_noise_is_for_the_largest_share() -> None:
     assert found.plans["a"].epsilon.value > found.plans["b"].epsilon.value == found.plans["c"].epsilon.value
 
 
+def test_the_servers_noise_is_that_of_whoever_releases_anything() -> None:
+    found = of(Global(multiplier=3.0, target_epsilon=None), shares={"a": 1.0, "b": 0.0, "c": 0.0})
+    assert found.averaging is not None
+    assert (found.averaging.multiplier, found.averaging.largest) == (3.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", [Record, Personalized, Global])
+def test_every_account_has_the_delta_and_the_budget_that_were_declared(kind: Any) -> None:
+    found = of(kind(multiplier=9.0, target_epsilon=None, delta=1e-7, budget=2.5))
+    accounts = [guard.account for guard in found.guards.values()]
+    assert [(each.client, each.delta, each.budget) for each in accounts if each] == [(name, 1e-7, 2.5) for name in ROWS]
+
+
+@pytest.mark.parametrize(
+    ("privacy", "expected"),
+    [
+        (Personalized(multiplier=4.0, target_epsilon=None), [5.0, 3.0, 1.8]),
+        (Record(multiplier=4.0, target_epsilon=None), [5.0, 3.0, 1.8]),
+        (Record(multiplier=4.0, target_epsilon=None, personalise=None), [4.0, 4.0, 4.0]),
+        (Global(multiplier=4.0, target_epsilon=None), [4.0, 4.0, 4.0]),
+    ],
+)
+def test_a_client_reads_its_multiplier_where_it_follows_its_risk_alone(privacy: Noised, expected: list[float]) -> None:
+    schedule = Schedule(5, 1.0, LocalTraining(), 0)
+    found = guarded(privacy, schedule, ROWS, RISKS, SHARES, lambda _, multiplier: multiplier + 1)
+    assert [plan.multiplier for plan in found.plans.values()] == pytest.approx(expected)
+
+
+def test_an_adaptive_clip_counts_on_the_clients_that_a_round_expects() -> None:
+    for participation, expected in ((1.0, 3), (0.7, 2), (0.01, 1)):
+        schedule = Schedule(5, participation, LocalTraining(), 0)
+        found = guarded(Global(clipping=Adaptive()), schedule, ROWS, RISKS, SHARES)
+        assert found.clips is not None
+        assert found.clips.expected == expected
+
+
 def test_paper_mode_has_no_accounts() -> None:
     found = of(Personalized(paper=True, multiplier=0.15, target_epsilon=None))
     assert all(isinstance(each, Unclipped) and each.account is None for each in found.guards.values())
+    deviations = [guard.deviation for guard in found.guards.values()]
+    assert deviations == pytest.approx([0.15, 0.075, 0.03])
     assert found.clips is None
 
 
@@ -106,6 +144,28 @@ def test_record_level_noise_is_in_the_steps_and_says_how_strong_it_becomes() -> 
         done = federate(params, Record(multiplier=50.0, target_epsilon=None), Linear(), sites(100), 0)
         updates.append(done.training.server.weights)
     assert np.std(updates, axis=0).mean() == pytest.approx(guard.deviation, rel=0.2)
+
+
+def test_record_level_noise_is_for_the_clip_and_the_batch_that_there_are() -> None:
+    # Every step adds learning_rate * multiplier * clip / batch, and "a" has fewer rows than a batch.
+    local = {"batch_size": 150, "learning_rate": 0.5, "epochs": 2}
+    guards = of(Record(multiplier=3.0, target_epsilon=None, clip=0.2, personalise=None), **local).guards
+    per_record = [guard.per_record for guard in guards.values()]
+    assert [(each.clip, each.multiplier) for each in per_record if each] == [(0.2, 3.0)] * 3
+    expected = [0.5 * 3 * 0.2 / batch * steps**0.5 for batch, steps in ((100, 2), (150, 4), (150, 6))]
+    assert [guard.deviation for guard in guards.values()] == pytest.approx(expected)
+
+
+def test_steps_are_put_to_the_account_as_they_were_taken_and_none_beyond_the_budget() -> None:
+    (guard, *_) = of(Record(multiplier=20.0, target_epsilon=None, budget=2.0)).guards.values()
+    guard.released(np.zeros(3), 1, 7, np.inf)
+    guard.released(np.zeros(3), 2, 0, np.inf)
+    assert guard.account is not None
+    assert [(each.round_number, each.kind, each.releases.times) for each in guard.account.entries] == [
+        (1, "gradients", 7)
+    ]
+    assert guard.may_contribute(1)
+    assert not guard.may_contribute(1000)
 
 
 @pytest.mark.parametrize("local", [{"optimizer": "adam"}, {"momentum": 0.9}])
