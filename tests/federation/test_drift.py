@@ -285,7 +285,7 @@ def test_scores_over_the_threshold_within_the_noise_are_told_apart() -> None:
     "noise", [[0.1] * 5, [0.1, 0.1, 0.2, 0.2, 0.4], [0.05] * 9 + [0.3]], ids=["alike", "by risk", "one"]
 )
 def test_noise_alone_is_called_more_than_noise_as_seldom_as_it_says(numbers: int, noise: list[float]) -> None:
-    known, draw, trials = np.array(noise), np.random.default_rng(numbers), 4000
+    known, draw, trials = np.array(noise), np.random.default_rng(numbers), 1500
     same = draw.normal(size=numbers)
     found = np.zeros(len(known))
     for _ in range(trials):

@@ -169,9 +169,10 @@ def test_told_to_stop_a_run_ends_whole_and_interrupted(
     worker.send_signal(signal.SIGINT)  # an impatient second one
     _, errors = worker.communicate(timeout=30)
     assert errors == ""
-    assert worker.returncode == 130
-    runs = list((tmp_path / "ward").iterdir())
-    statuses = [assert_whole(run) for run in runs]
+    assert worker.returncode in {130, -signal.SIGTERM}  # between two runs nobody handles the polite ones
+    # A folder without a record is one that was stopped before the run took over (see the next test).
+    begun = [each for each in (tmp_path / "ward").iterdir() if each.name[0] != "." or (each / "record.json").exists()]
+    statuses = [assert_whole(run) for run in begun]
     assert set(statuses) <= {"completed", "interrupted"}
     assert statuses.count("interrupted") <= 1
 
